@@ -1,0 +1,1 @@
+"""The subcommands of ``ringlab``, one module each with a ``main(argv)``."""

@@ -1,0 +1,84 @@
+"""Which line of the user's program is running, for errors and recordings."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import linecache
+import os
+import re
+import sys
+import threading
+import warnings
+from types import FrameType
+from typing import NamedTuple
+
+import torch
+import typing_extensions
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+_WORLD = os.path.dirname(__file__) + os.sep
+_LIBRARY = (_TORCH, _WORLD, "<frozen ", "<eval_with_key>")  # the last is code that torch makes
+_INTERPRETER = {
+    module.__file__ for module in (contextlib, copy, threading, typing_extensions, warnings)
+}  # the last two wrap what is deprecated
+_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$|^<ipython-input")
+
+
+class Site(NamedTuple):
+    """A line of a program: what a person needs to find it."""
+
+    filename: str
+    line: int
+    function: str
+
+    @property
+    def place(self) -> str:
+        """``file:line in function``, or ``cell line n in function`` in a notebook."""
+        return _place(self)
+
+    @property
+    def code(self) -> str:
+        """The text of the line, or an empty string where the source is unknown."""
+        return linecache.getline(self.filename, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{self.place}: `{self.code}`" if self.code else self.place
+
+
+@functools.lru_cache(maxsize=4096)
+def _place(site: Site) -> str:
+    # The name of a cell's temporary file differs in every kernel; a stored notebook must not.
+    if _CELL.search(site.filename):
+        return f"cell line {site.line} in {site.function}"
+    return f"{os.path.basename(site.filename)}:{site.line} in {site.function}"
+
+
+UNKNOWN = Site("?", 0, "?")
+
+
+@functools.lru_cache(maxsize=4096)
+def is_library(filename: str) -> bool:
+    """Whether a file belongs to torch, to the worlds or to the interpreter."""
+    return filename.startswith(_LIBRARY) or filename in _INTERPRETER
+
+
+def site_of(frame: FrameType | None) -> Site:
+    """The innermost line, from `frame` outwards, that belongs to the user's program."""
+    while frame is not None:
+        code = frame.f_code
+        if not is_library(code.co_filename):
+            return Site(code.co_filename, frame.f_lineno, code.co_name)
+        frame = frame.f_back
+    return UNKNOWN
+
+
+def current_site() -> Site:
+    """The line of the user's program that led to the caller."""
+    return site_of(sys._getframe(1))
+
+
+def site_of_thread(ident: int) -> Site:
+    """The line at which another thread stands."""
+    return site_of(sys._current_frames().get(ident))

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from ringlab.world.processes import ProcessRunner, gpus
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Pretend that this machine has so many GPUs."""
+
+    def pretend(count: int, nccl: bool = True, cuda: str | None = "12.8") -> None:
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+        monkeypatch.setattr(dist, "is_nccl_available", lambda: nccl)
+        monkeypatch.setattr(torch.version, "cuda", cuda)
+
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return pretend
+
+
+def test_each_rank_gets_a_gpu_of_its_own(machine):
+    machine(8)
+    assert gpus.assign(4, share=False) == ("nccl", [0, 1, 2, 3])
+    assert gpus.assign(8, share=True) == ("nccl", list(range(8)))
+
+
+def test_more_ranks_than_gpus_are_refused_in_words(machine, monkeypatch):
+    machine(2)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,3")
+    with pytest.raises(ValueError, match="8 NCCL ranks need 8 GPUs") as caught:
+        ProcessRunner(8, backend="nccl")
+    for part in ("may use 2", "CUDA_VISIBLE_DEVICES='0,3'", "World(2", "share_gpu=True", "gloo"):
+        assert part in str(caught.value)
+
+
+def test_ranks_that_share_gpus_are_spread_over_them_and_staged(machine):
+    machine(2)
+    assert gpus.assign(5, share=True) == ("staged", [0, 1, 0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("cuda", "visible", "words"),
+    [
+        (None, None, "has no CUDA"),
+        ("12.8", "", "CUDA_VISIBLE_DEVICES=''"),
+        ("12.8", None, "ringlab doctor"),
+    ],
+    ids=["build", "hidden", "none"],
+)
+def test_a_machine_without_gpus_is_told_why(machine, monkeypatch, cuda, visible, words):
+    machine(0, cuda=cuda)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    with pytest.raises(ValueError, match="needs GPUs") as caught:
+        ProcessRunner(2, backend="nccl", share_gpu=True)
+    assert words in str(caught.value)
+    assert "backend='gloo'" in str(caught.value)
+
+
+def test_a_torch_without_nccl_is_refused_in_words(machine):
+    machine(4, nccl=False)
+    with pytest.raises(ValueError, match="built without NCCL"):
+        ProcessRunner(2, backend="nccl")
+
+
+def test_counting_gpus_does_not_start_cuda():
+    gpus.count()
+    assert not torch.cuda.is_initialized()
