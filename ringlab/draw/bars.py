@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ringlab.draw.picture import FAINT, INK, PALETTE, Picture, bytes_text, sheet
-
-HATCHES = ("", "///", "...", "xxx")
+from ringlab.draw.picture import FAINT, HATCHES, INK, PALETTE, Picture, sheet
 
 
 def draw_measured(
@@ -90,6 +88,3 @@ def draw_measured(
         for name, bars in measured.items()
     )
     return Picture(figure, f"Bars, {unit}{line}. {told}. {verdict}.")
-
-
-__all__ = ["bytes_text", "draw_measured"]

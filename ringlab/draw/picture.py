@@ -16,6 +16,7 @@ INK = "#1b1f24"
 FAINT = "#8c949e"
 PAPER = "#fbfbf8"
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7f7f7f")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---")
 
 
 class Picture:

@@ -9,10 +9,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from ringlab.draw.picture import FAINT, INK, PALETTE, Picture, bytes_text, sheet
+from ringlab.draw.picture import FAINT, HATCHES, INK, PALETTE, Picture, bytes_text, sheet
 from ringlab.timeline import Timeline
 
-HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---")
 MOST_RANKS = 12
 
 
