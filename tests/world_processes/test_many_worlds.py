@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import os
+import resource
 import stat
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -15,7 +18,7 @@ import torch
 import torch.distributed as dist
 
 from ringlab.world.errors import RankFailed, WorldError
-from ringlab.world.processes import ProcessRunner
+from ringlab.world.processes import ProcessRunner, rendezvous
 from tests.world_processes.observe import descendants, listening
 
 pytestmark = pytest.mark.processes
@@ -188,18 +191,43 @@ def test_ranks_hold_no_pipes_but_their_own(world):
     late.close()
 
 
-@pytest.mark.parametrize("room", [3, 12, 40])
-def test_too_many_open_files_is_told_in_words_and_nothing_is_left(world, room):
-    import resource
-
-    world.run(int)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    before = psutil.Process().num_fds()
-    resource.setrlimit(resource.RLIMIT_NOFILE, (before + room, hard))
+def is_open(fd: int) -> bool:
     try:
-        with pytest.raises(WorldError, match=r"could not start 8 ranks.*Too many open files"):
-            ProcessRunner(8)
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def room_for(files: int) -> Iterator[None]:
+    """Let this process open only so many files more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = (fd for fd in itertools.count() if not is_open(fd))
+    limit = next(itertools.islice(free, files, None))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    try:
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("room", [3, 12, 40, 70])
+def test_too_many_open_files_is_told_in_words_and_nothing_is_left(world, room):
+    world.run(int)
+    before = psutil.Process().num_fds()
+    with room_for(room), pytest.raises(WorldError, match=r"start 8 ranks.*Too many open files"):
+        ProcessRunner(8)
     assert psutil.Process().num_fds() == before
     assert world.run(int) == [0, 0, 0]
+
+
+def test_a_world_starts_with_exactly_the_files_it_asks_for(world):
+    world.run(int)
+    asked = rendezvous.FILES + rendezvous.FILES_PER_RANK * 8
+    with room_for(asked - 1), pytest.raises(WorldError, match="Too many open files"):
+        ProcessRunner(8)
+    with room_for(asked):
+        late = ProcessRunner(8)
+        assert late.run(number_of_world, (7,)) == [7.0] * 8
+        late.close()

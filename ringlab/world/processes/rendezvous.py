@@ -27,8 +27,13 @@ NEVER = timedelta(days=7)
 HOST_PATIENCE = timedelta(seconds=10)
 """How long the parent, which an interrupt cannot reach then, tries to set up the store."""
 
-STORE_FILES = 16
-"""File descriptors that a store needs besides one for each rank."""
+FILES = 40
+FILES_PER_RANK = 8
+"""File descriptors that the parent needs: for the store and the start, and for each rank.
+
+They are asked for before anything starts: the store's thread ends the whole process when it
+cannot accept a rank that has already been started.
+"""
 
 _LOOPBACK_INTERFACE = "lo0" if sys.platform == "darwin" else "lo"
 
@@ -41,7 +46,7 @@ def host_store(size: int) -> tuple[TCPStore, int]:
     OSError
         If too many files are open.
     """
-    _check_room(STORE_FILES + 2 * size)
+    _check_room(FILES + FILES_PER_RANK * size)
     listener = socket.create_server((LOOPBACK, 0), backlog=1024)
     port = listener.getsockname()[1]
     # Left to itself the store would listen on every address of the machine. Older releases of
