@@ -9,8 +9,8 @@ import torch
 import torch.distributed as dist
 
 from ringlab.world import World
-from ringlab.world import run as run_module
 from ringlab.world.errors import RankFailed, WorldError
+from ringlab.world.virtual import run as run_module
 from tests.world_virtual.explorer import GROUPS, Judge, Op, State, members
 from tests.world_virtual.verdicts import ORDERS
 

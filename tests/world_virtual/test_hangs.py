@@ -13,8 +13,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from ringlab.world import World, crew
+from ringlab.world import World
 from ringlab.world.errors import Deadlock, HungRank, RankFailed, WorldError
+from ringlab.world.virtual import crew
 from tests.world_virtual.verdicts import check_threads, error_of
 
 
@@ -181,7 +182,8 @@ def test_an_endless_loop_can_be_interrupted_and_the_next_run_is_fine(program):
 SCRIPT = """
 import sys, time
 import torch.distributed as dist
-from ringlab.world import World, crew
+from ringlab.world import World
+from ringlab.world.virtual import crew
 def loop():
     print("in", flush=True)
     while True:

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
-from ringlab.world import compiled, internals
+from ringlab.world.virtual import compiled, internals
 
 
 def test_the_installed_torch_fits():

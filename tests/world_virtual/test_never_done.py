@@ -6,8 +6,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from ringlab.world import World, scheduler
+from ringlab.world import World
 from ringlab.world.errors import Deadlock, PeerLeft
+from ringlab.world.virtual import scheduler
 from tests.world_virtual.verdicts import ORDERS, error_of, verdict
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from ringlab.timeline import EventKind
-from ringlab.world.collectives import Call, collective_bytes
+from ringlab.world.collective import Call, collective_bytes
 
 
 @dataclass(frozen=True)

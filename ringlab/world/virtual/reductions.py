@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ringlab.world.errors import BadCall
-from ringlab.world.operations import describe
+from ringlab.world.virtual.operations import describe
 
 _REDUCTIONS: dict[object, Callable[[Tensor, Tensor], Tensor]] = {
     dist.ReduceOp.SUM: torch.add,

@@ -83,7 +83,7 @@ class Operation:
     tensor : Tensor or None
         What a send sends or a receive fills; a collective keeps its own in `call`.
     call : object
-        The collective's description and buffers (``ringlab.world.collectives``).
+        The collective's description and buffers (``ringlab.world.virtual.collectives``).
     serial : int
         Counts the operations of a run in the order in which they were posted.
     event : int

@@ -12,11 +12,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ringlab.world.operations import Operation
 from ringlab.world.source import is_library
+from ringlab.world.virtual.operations import Operation
 
 if TYPE_CHECKING:
-    from ringlab.world.run import Run
+    from ringlab.world.virtual.run import Run
 
 
 class VirtualWork(dist.Work):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 
-from ringlab.world.operations import Group, Launch, Operation, Order, transfer
+from ringlab.world.virtual.operations import Group, Launch, Operation, Order, transfer
 
 
 class Meeting:

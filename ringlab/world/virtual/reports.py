@@ -7,11 +7,11 @@ import traceback
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from ringlab.world.crew import TurnExpired
 from ringlab.world.errors import HungRank, RankFailed, UnmatchedOperation, UnwaitedHandle
-from ringlab.world.operations import Operation
 from ringlab.world.source import is_library
-from ringlab.world.turns import Rank, State
+from ringlab.world.virtual.crew import TurnExpired
+from ringlab.world.virtual.operations import Operation
+from ringlab.world.virtual.turns import Rank, State
 
 T = TypeVar("T")
 

@@ -72,7 +72,7 @@ class RankState:
         self.pg_coalesce_state: dict[Any, list[Any]] = {}
         self.pg_default_device: dict[Any, torch.device] = {}
         self.comms: list[Any] = []
-        self.compartments: dict[int, int] = {}  # of compiled code, see ringlab.world.compiled
+        self.compartments: dict[int, int] = {}  # of compiled code: compiled.py
         self._group_count = 0
         self._new_group = new_group
 

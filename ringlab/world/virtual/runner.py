@@ -11,12 +11,12 @@ from typing import Any
 import torch.distributed as dist
 
 from ringlab.timeline import Timeline
-from ringlab.world import compiled, internals
-from ringlab.world.collectives import Call
+from ringlab.world.collective import Call
 from ringlab.world.errors import BadCall
-from ringlab.world.group import VirtualGroup
-from ringlab.world.operations import Order
-from ringlab.world.run import Run, current_run
+from ringlab.world.virtual import compiled, internals
+from ringlab.world.virtual.group import VirtualGroup
+from ringlab.world.virtual.operations import Order
+from ringlab.world.virtual.run import Run, current_run
 
 
 class VirtualRunner:

@@ -11,16 +11,16 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ringlab.world import internals
-from ringlab.world.buffers import check_buffers, chunks, one_a_member, split
-from ringlab.world.collectives import Call
+from ringlab.world.collective import Call
 from ringlab.world.errors import BadCall
-from ringlab.world.operations import describe
-from ringlab.world.reductions import reduction_name
-from ringlab.world.works import VirtualWork
+from ringlab.world.virtual import internals
+from ringlab.world.virtual.buffers import check_buffers, chunks, one_a_member, split
+from ringlab.world.virtual.operations import describe
+from ringlab.world.virtual.reductions import reduction_name
+from ringlab.world.virtual.works import VirtualWork
 
 if TYPE_CHECKING:
-    from ringlab.world.run import Run
+    from ringlab.world.virtual.run import Run
 
 
 class VirtualGroup(dist.ProcessGroup):

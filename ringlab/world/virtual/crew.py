@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ringlab.world.ambient import Ambient, RandomState
-from ringlab.world.scheduler import Scheduler
-from ringlab.world.turns import Abandoned, Rank, State, raise_in_thread
+from ringlab.world.virtual.scheduler import Scheduler
+from ringlab.world.virtual.turns import Abandoned, Rank, State, raise_in_thread
 
 GRACE = 1.5
 """Seconds that the ranks of a failed run get to unwind, before they are given up."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ringlab.world.errors import BadCall
-from ringlab.world.operations import describe, same_place
+from ringlab.world.virtual.operations import describe, same_place
 
 
 def check_buffers(name: str, tensors: Sequence[Tensor], contiguous: Sequence[Tensor]) -> None:

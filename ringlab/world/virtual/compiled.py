@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from ringlab.world import internals
+from ringlab.world.virtual import internals
 
 _frames: Any = torch._C._dynamo.eval_frame
 _COMPARTMENT = "set_eval_frame_isolate_recompiles_id"

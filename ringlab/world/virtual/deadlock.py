@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ringlab.world.errors import Deadlock, PeerLeft, WorldError
-from ringlab.world.operations import Launch, Operation
 from ringlab.world.source import Site
-from ringlab.world.waiting import Prospect, WaitGraph
+from ringlab.world.virtual.operations import Launch, Operation
+from ringlab.world.virtual.waiting import Prospect, WaitGraph
 
 Place = Launch | int
 """Where a walk stands: a launch that never finishes, or a rank that never goes on."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from ringlab.world.board import Board
-from ringlab.world.operations import Group, Launch, Operation
+from ringlab.world.virtual.board import Board
+from ringlab.world.virtual.operations import Group, Launch, Operation
 
 DEPTH = 64
 """How many ranks of a chain the quick look follows before the thorough one takes over."""

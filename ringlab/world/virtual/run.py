@@ -11,20 +11,20 @@ from typing import Any, Literal
 from torch import Tensor
 
 from ringlab.timeline import Event
-from ringlab.world import collectives, internals, reports
-from ringlab.world.arguments import private_copy
-from ringlab.world.board import Board
-from ringlab.world.collectives import Call, collective_bytes
-from ringlab.world.crew import Crew, Life, TurnExpired
-from ringlab.world.deadlock import report
+from ringlab.world.collective import Call, collective_bytes
 from ringlab.world.errors import BadCall, HungRank, WorldError
-from ringlab.world.group import VirtualGroup
-from ringlab.world.operations import Group, Launch, Operation, Order, dtype_name
-from ringlab.world.roll_call import RollCall
-from ringlab.world.scheduler import Scheduler
 from ringlab.world.source import Site, current_site
-from ringlab.world.waiting import WaitGraph
-from ringlab.world.works import VirtualWork
+from ringlab.world.virtual import collectives, internals, reports
+from ringlab.world.virtual.arguments import private_copy
+from ringlab.world.virtual.board import Board
+from ringlab.world.virtual.crew import Crew, Life, TurnExpired
+from ringlab.world.virtual.deadlock import report
+from ringlab.world.virtual.group import VirtualGroup
+from ringlab.world.virtual.operations import Group, Launch, Operation, Order, dtype_name
+from ringlab.world.virtual.roll_call import RollCall
+from ringlab.world.virtual.scheduler import Scheduler
+from ringlab.world.virtual.waiting import WaitGraph
+from ringlab.world.virtual.works import VirtualWork
 
 _current: dict[int, Run] = {}  # thread identity -> the run it is a rank of
 

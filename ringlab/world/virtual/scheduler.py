@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from ringlab.world.turns import Abandoned, Rank, State, Waitable, raise_at_next_line
+from ringlab.world.virtual.turns import Abandoned, Rank, State, Waitable, raise_at_next_line
 
 PATIENCE = 8
 """How often a program may catch the exception that unwinds it before it is raised at any line."""

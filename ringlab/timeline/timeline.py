@@ -1,9 +1,9 @@
-"""What happened in a run: messages, collectives and waits, rank by rank.
+"""What happened in a run: computing, messages, collectives and waits, rank by rank.
 
-A :class:`Timeline` is what a world leaves behind. It holds what each rank issued, in
-the order in which it issued it, with bytes, peers and source lines, and derives the
-numbers that a lesson or a test asks for. It holds no clock: two runs of one program in
-the virtual world give equal timelines.
+A :class:`Timeline` is what a world leaves behind. It holds what each rank did, in
+the order in which it did it, with bytes, peers and source lines, and derives the
+numbers that a lesson or a test asks for. That of a virtual world holds no clock: two runs
+of one program give equal timelines. Real ranks, and a price, add times.
 """
 
 from __future__ import annotations
@@ -11,50 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
-EventKind = Literal["send", "recv", "collective", "wait"]
-
-
-class Event(NamedTuple):
-    """One thing that one rank did.
-
-    Attributes
-    ----------
-    rank : int
-        The rank that did it, numbered in the world.
-    kind : {"send", "recv", "collective", "wait"}
-    name : str
-        The operation: ``"send"``, ``"all_gather"``, ...
-    launch : int
-        Number of the launch on that rank. The operations of one batch share a number;
-        every other operation has its own. A wait carries the launch it waited for.
-    group : tuple of int
-        World ranks of the group, in group order.
-    peer : int or None
-        World rank at the other end of a point-to-point operation; None for collectives,
-        and for a receive from any source until it is matched.
-    bytes_out, bytes_in : int
-        Bytes this rank sends and receives in the operation. A collective counts what its
-        documented algorithm moves (see `collective_bytes` in ``ringlab.world.collectives``).
-    shape : tuple of int
-        Shape of the tensor that was passed.
-    dtype : str
-    site : str
-        The line of the program that issued it, as ``file:line in function``.
-    """
-
-    rank: int
-    kind: EventKind
-    name: str
-    launch: int
-    group: tuple[int, ...]
-    peer: int | None
-    bytes_out: int
-    bytes_in: int
-    shape: tuple[int, ...]
-    dtype: str
-    site: str
+from ringlab.timeline.events import Event, EventKind
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,5 @@
+"""The virtual world: ranks that are threads of one process, and take turns."""
+
+from ringlab.world.virtual.runner import VirtualRunner
+
+__all__ = ["VirtualRunner"]
