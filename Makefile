@@ -60,7 +60,7 @@ check-types: env
 
 test-library: env
 	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
-	$(BIN)/pytest --junitxml=$(REPORTS)/library.xml $(PYTEST_ARGS)
+	$(BIN)/python tools/test_library.py $(REPORTS) $(PYTEST_ARGS)
 
 test-notebooks: env
 	@mkdir -p $(REPORTS)
