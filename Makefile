@@ -25,7 +25,7 @@ REPORTS := build/reports
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 
 .PHONY: help env lab test test-full format check-format check-lint check-types \
-        test-library test-notebooks run-notebooks totals lock clean
+        test-library test-notebooks notebooks totals lock clean
 .NOTPARALLEL:
 
 help:
@@ -33,7 +33,7 @@ help:
 	@echo "make test       format, lint, types, library tests and notebooks"
 	@echo "make test-full  the second tier of tests; SLICE=k/n runs one part of it"
 	@echo "make format     rewrite the sources in the project's format"
-	@echo "make run-notebooks  execute the notebooks and store them with their outputs"
+	@echo "make notebooks  execute the lessons and store them with their outputs and tables"
 	@echo "make lock       resolve the dependencies again (UPGRADE=1 for the newest)"
 	@echo "make clean      remove what was built, the environment included"
 	@echo "Variables are described at the top of the Makefile."
@@ -79,8 +79,10 @@ format: env
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-run-notebooks: env
+notebooks: env
 	$(BIN)/python tools/run_notebooks.py notebooks/*.ipynb
+	$(BIN)/python -m tools.course
+	$(BIN)/python -m tools.readme
 
 lock: env
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) uv

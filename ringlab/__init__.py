@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ringlab.decode import ShardedKVCache as ShardedKVCache
+    from ringlab.decode import decode_attention as decode_attention
     from ringlab.layout import Contiguous as Contiguous
     from ringlab.layout import Interleaved as Interleaved
     from ringlab.layout import Layout as Layout
     from ringlab.layout import Striped as Striped
     from ringlab.layout import ZigZag as ZigZag
+    from ringlab.memory import MODELS as MODELS
+    from ringlab.memory import Deployment as Deployment
     from ringlab.numerics import AttentionState as AttentionState
     from ringlab.numerics import attend as attend
     from ringlab.numerics import attend_backward as attend_backward
@@ -33,9 +37,12 @@ _HOMES = {
     "AttentionState": "ringlab.numerics",
     "Contiguous": "ringlab.layout",
     "Deadlock": "ringlab.world",
+    "Deployment": "ringlab.memory",
     "Interleaved": "ringlab.layout",
     "Layout": "ringlab.layout",
+    "MODELS": "ringlab.memory",
     "RankFailed": "ringlab.world",
+    "ShardedKVCache": "ringlab.decode",
     "Striped": "ringlab.layout",
     "Timeline": "ringlab.timeline",
     "World": "ringlab.world",
@@ -45,6 +52,7 @@ _HOMES = {
     "apply_rope": "ringlab.rope",
     "attend": "ringlab.numerics",
     "attend_backward": "ringlab.numerics",
+    "decode_attention": "ringlab.decode",
     "ring_attention": "ringlab.prefill",
 }
 

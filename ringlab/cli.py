@@ -16,6 +16,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "say what this machine can run, and what to do about the rest",
     ),
     "demo": ("ringlab.commands.demo", "ring attention on real ranks: checked, counted and drawn"),
+    "check": (
+        "ringlab.commands.check",
+        "run a script of torch.distributed on virtual ranks and say what is wrong with it",
+    ),
+    "bench": ("ringlab.commands.bench", "how fast the ranks are beside one process with SDPA"),
+    "simulate": (
+        "ringlab.commands.simulate",
+        "a model's attention on a machine that is not here: how long, and why",
+    ),
 }
 
 

@@ -46,6 +46,11 @@ class PeakBytes(TorchDispatchMode):
         self.peak = 0
         self._known: dict[int, weakref.ref[torch.UntypedStorage]] = {}
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch asks: with True it loads the compiler, two seconds, at the first operator."""
+        return False
+
     def __torch_dispatch__(
         self,
         func: Callable[..., Any],

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ringlab.meter import loopback_bytes
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -72,17 +74,23 @@ def _lacks_browser(machine: Hardware) -> str | None:
     return None if machine.browser else "needs Chromium"
 
 
+def _lacks_counter(machine: Hardware) -> str | None:
+    return None if loopback_bytes() is not None else "needs a system that counts loopback bytes"
+
+
 # What a marker needs: given the machine and the marker's arguments, why a test cannot run here.
 NEEDS: dict[str, Callable[..., str | None]] = {
     "processes": _lacks_gloo,
     "cuda": _lacks_gpus,
     "browser": _lacks_browser,
+    "loopback": _lacks_counter,
 }
 
 MARKERS = {
     "processes": "starts real ranks on gloo",
     "cuda(count=1)": "needs that many CUDA devices",
     "browser": "drives JupyterLab in a headless Chromium",
+    "loopback": "reads the system's counter of loopback bytes (Linux)",
     "notebook": "runs a notebook",
     "slow": "second tier: left out unless --full is given",
 }

@@ -90,11 +90,14 @@ def test_links_within_the_repository_lead_somewhere() -> None:
     assert broken == []
 
 
-def _first_programs() -> list[str]:
+def _programs() -> list[str]:
     programs = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    return [program for program in programs if "World(" in program]
+    return [program for program in programs if not program.startswith("# train.py")]
 
 
-@pytest.mark.parametrize("program", _first_programs(), ids=["first result", "proof"])
-def test_a_program_of_the_readme_runs_as_it_stands(program: str) -> None:
+@pytest.mark.parametrize(
+    "program", _programs(), ids=["first result", "proof", "decode", "memory", "price"]
+)
+def test_a_program_of_the_readme_runs_as_it_stands(program: str, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
     exec(compile(program, "README.md", "exec"), {"__name__": "__main__"})

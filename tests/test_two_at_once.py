@@ -16,7 +16,8 @@ TOOL = Path(__file__).parent.parent / "tools" / "test_library.py"
 @pytest.fixture
 def tool() -> ModuleType:
     spec = importlib.util.spec_from_file_location("test_library_tool", TOOL)
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -31,7 +32,7 @@ def test_one_pytest_that_failed_fails_both(tool: ModuleType, first, second, expe
 
 
 def test_both_halves_run_and_the_failure_of_either_is_seen(tmp_path: Path):
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = processes\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    processes\n    browser\n")
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
         "def test_plain(): print('plain ran')\n"

@@ -1,8 +1,8 @@
-"""Write what the README shows of the library: the table of support and the picture of the ring.
+"""Write what the README shows: the tables of support and of lessons, the picture of the ring.
 
-    python tools/readme.py
+    python -m tools.readme
 
-The table stands between two comments; the picture comes from the record of a real run in a
+Each table stands between two comments; the picture comes from the record of a real run in a
 virtual world. A test runs this and finds nothing to change.
 """
 
@@ -10,37 +10,48 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
-from ringlab import World, ring_attention
+from ringlab import World, decode, ring_attention
+from ringlab.calls.support import Feature
 from ringlab.draw import Picture, draw_ring
 from ringlab.prefill import SUPPORT
+from tools.course.tables import lessons_table
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "ring.png"
-START, END = "<!-- support: written by tools/readme.py -->", "<!-- end of support -->"
 
 
-def support_table() -> str:
-    """The table of what the prefill methods support and refuse, in Markdown."""
+def support_table(features: Sequence[Feature]) -> str:
+    """A table of what calls support and refuse, in Markdown."""
     rows = ["| | | how, or what to use instead |", "| --- | --- | --- |"]
     for status, mark in (("supported", "yes"), ("refused", "refused")):
         rows += [
             f"| {feature.name} | {mark} | {feature.note.rstrip('.')} |"
-            for feature in SUPPORT
+            for feature in features
             if feature.status == status
         ]
     return "\n".join(rows)
 
 
-def with_table(readme: str) -> str:
-    """The README with the table between its two comments replaced."""
-    pattern = re.compile(re.escape(START) + ".*?" + re.escape(END), re.DOTALL)
-    if not pattern.search(readme):
-        raise ValueError(f"README.md has no {START} ... {END}")
-    return pattern.sub(lambda _: f"{START}\n{support_table()}\n{END}", readme)
+def with_tables(readme: str) -> str:
+    """The README with each table between its two comments replaced."""
+    tables = {
+        "support": support_table(SUPPORT),
+        "decode support": support_table(decode.SUPPORT),
+        "lessons": lessons_table(),
+    }
+    for name, table in tables.items():
+        start, end = f"<!-- {name}: written by tools/readme.py -->", f"<!-- end of {name} -->"
+        pattern = re.compile(re.escape(start) + ".*?" + re.escape(end), re.DOTALL)
+        if not pattern.search(readme):
+            raise ValueError(f"README.md has no {start} ... {end}")
+        new = f"{start}\n{table}\n{end}"
+        readme = pattern.sub(lambda _, new=new: new, readme)
+    return readme
 
 
 def picture() -> Picture:
@@ -54,7 +65,7 @@ def picture() -> Picture:
 def main() -> int:
     """Rewrite README.md and the picture."""
     readme = ROOT / "README.md"
-    readme.write_text(with_table(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    readme.write_text(with_tables(readme.read_text(encoding="utf-8")), encoding="utf-8")
     PICTURE.parent.mkdir(exist_ok=True)
     drawn = picture()
     drawn.save(PICTURE, dpi=110)

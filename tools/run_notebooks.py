@@ -17,7 +17,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-KEPT_CELL_METADATA = ("tags", "nbgrader")
+KEPT_CELL_METADATA = ("tags", "nbgrader", "claims")
 NOTEBOOK_METADATA: dict[str, Any] = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},

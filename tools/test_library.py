@@ -1,7 +1,7 @@
-"""Run the library's tests in two pytests at once: those that start processes, and the rest.
+"""Run the library's tests in two pytests at once: those that start programs, and the rest.
 
-The first keep one core busy waiting for processes, the second compute; together they take
-little more than half the time. Arguments are handed to both. What the first prints comes
+The first, which start real ranks or a browser, mostly wait; the others compute. Together they
+take little more than half the time. Arguments are handed to both. What the first prints comes
 when the second is done.
 """
 
@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+STARTS_PROGRAMS = "processes or browser"
 NOTHING_COLLECTED = 5
 """Exit status of a pytest that found no test: fine for one of the two, as with ``-k``."""
 
@@ -32,8 +33,8 @@ def verdict(first: int, second: int) -> int:
 def main(reports: str, *arguments: str) -> int:
     """Run both; the reports go to a folder."""
     folder = Path(reports)
-    others = command("not processes", folder / "library.xml", list(arguments))
-    processes = command("processes", folder / "processes.xml", list(arguments))
+    others = command(f"not ({STARTS_PROGRAMS})", folder / "library.xml", list(arguments))
+    processes = command(STARTS_PROGRAMS, folder / "processes.xml", list(arguments))
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
         background = subprocess.Popen(processes, stdout=said, stderr=subprocess.STDOUT)
         try:
@@ -43,7 +44,7 @@ def main(reports: str, *arguments: str) -> int:
             background.kill()
             background.wait()
             said.seek(0)
-            print("\n== the tests that start processes", said.read(), sep="\n", flush=True)
+            print("\n== the tests that start programs", said.read(), sep="\n", flush=True)
     return verdict(first, second)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ringlab.draw.picture import FAINT, HATCHES, INK, PALETTE, Picture, sheet
+from ringlab.draw.picture import Picture, legend, plain, sheet
+from ringlab.draw.theme import HATCHES, ThemeName, theme_named
 
 
 def draw_measured(
@@ -16,6 +17,7 @@ def draw_measured(
     title: str | None = None,
     divide: float = 1.0,
     reference: tuple[str, float] | None = None,
+    theme: ThemeName = "light",
 ) -> Picture:
     """Draw bars of what was measured, each with a mark where the formula puts it.
 
@@ -35,6 +37,7 @@ def draw_measured(
         Values are divided by this before they are drawn.
     reference : (str, float), optional
         A horizontal line to compare the bars with, and its name.
+    theme : {"light", "dark"}
 
     Returns
     -------
@@ -60,28 +63,26 @@ def draw_measured(
         if agree
         else "Not all bars agree with the formula"
     )
-    figure = sheet(1.6 + 1.5 * len(groups), 3.6)
+    look = theme_named(theme)
+    figure = sheet(1.6 + 1.5 * len(groups), 3.6, look)
     axis = figure.subplots()
-    axis.set_facecolor("white")
+    plain(axis, look, grid="y")
     width = 0.8 / len(measured)
     for place, (name, values) in enumerate(measured.items()):
         at = [g + (place - (len(measured) - 1) / 2) * width for g in range(len(groups))]
         axis.bar(at, [v / divide for v in values], width * 0.92, label=f"{name}, measured",
-                 color=PALETTE[place] + "99", edgecolor=INK, hatch=HATCHES[place % 4],
+                 color=look.tint(place, 0.6), edgecolor=look.ink, hatch=HATCHES[place % 4],
                  linewidth=0.8)  # fmt: skip
-        axis.plot(at, [v / divide for v in formula[name]], "D", color=INK, markersize=6,
-                  markerfacecolor="white", label="formula" if place == 0 else None)  # fmt: skip
+        axis.plot(at, [v / divide for v in formula[name]], "D", color=look.ink, markersize=6,
+                  markerfacecolor=look.panel, label="formula" if place == 0 else None)  # fmt: skip
     if reference is not None:
-        axis.axhline(reference[1] / divide, color=INK, linestyle="--", linewidth=1.2,
+        axis.axhline(reference[1] / divide, color=look.ink, linestyle="--", linewidth=1.2,
                      label=reference[0])  # fmt: skip
     axis.set_xticks(range(len(groups)), groups)
-    axis.set_ylabel(unit, color=INK)
+    axis.set_ylabel(unit)
     axis.set_ylim(bottom=0)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.grid(axis="y", color=FAINT, alpha=0.25)
-    axis.set_axisbelow(True)
-    axis.legend(frameon=False, fontsize=8.5)
-    axis.set_title(title or verdict, fontsize=12, color=INK)
+    legend(figure, look, columns=len(axis.get_legend_handles_labels()[0]))
+    axis.set_title(title or verdict, fontsize=12, color=look.ink)
     line = "" if reference is None else f"; line: {reference[0]}, {reference[1] / divide:.4g}"
     told = "; ".join(
         name + ": " + ", ".join(f"{g} {v / divide:.4g}" for g, v in zip(groups, bars, strict=True))

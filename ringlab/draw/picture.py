@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-# Colours that can be told apart with any colour vision (Okabe and Ito); every use of one is
-# doubled by a label, a hatch or a place.
-INK = "#1b1f24"
-FAINT = "#8c949e"
-PAPER = "#fbfbf8"
-PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7f7f7f")
-HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---")
+from ringlab.draw.theme import Theme
+
+# One picture gives one SVG: no date in it, no random names.
+_STABLE_SVG: dict[str, Any] = {"metadata": {"Date": None}}
 
 
 class Picture:
@@ -49,30 +49,84 @@ class Picture:
         Path
             Where it was written.
         """
+        self._lay_out()
         target = Path(path)
-        stamp: dict[str, Any] = {"metadata": {"Date": None}} if target.suffix == ".svg" else {}
-        self.figure.savefig(target, dpi=dpi, bbox_inches="tight", **stamp)
+        stamp = _STABLE_SVG if target.suffix == ".svg" else {}
+        with matplotlib.rc_context({"svg.hashsalt": "ringlab", "svg.fonttype": "path"}):
+            self.figure.savefig(target, dpi=dpi, bbox_inches="tight", **stamp)
         return target
+
+    def svg(self) -> str:
+        """The picture as SVG, the same text each time; text is drawn as outlines."""
+        self._lay_out()
+        buffer = io.StringIO()
+        with matplotlib.rc_context({"svg.hashsalt": "ringlab", "svg.fonttype": "path"}):
+            self.figure.savefig(buffer, format="svg", bbox_inches="tight", **_STABLE_SVG)
+        return buffer.getvalue()
+
+    def _lay_out(self) -> None:
+        """Place everything once: a second pass would move it by a hair."""
+        if self.figure.get_layout_engine() is not None:
+            self.figure.draw_without_rendering()
+            self.figure.set_layout_engine("none")
 
     def __repr__(self) -> str:
         return f"Picture: {self.alt}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[Any, Any]:
+        self._lay_out()
         buffer = io.BytesIO()
         self.figure.savefig(buffer, format="png", dpi=110, bbox_inches="tight")
         data = {"image/png": b64encode(buffer.getvalue()).decode(), "text/plain": repr(self)}
         return data, {"image/png": {"alt": self.alt}}
 
 
-def sheet(width: float, height: float) -> Figure:
-    """An empty figure, in inches, that reads well on a light and on a dark page."""
-    return Figure(figsize=(width, height), facecolor=PAPER, layout="constrained")
+def sheet(width: float, height: float, theme: Theme) -> Figure:
+    """An empty figure, in inches, on the paper of a theme."""
+    return Figure(figsize=(width, height), facecolor=theme.paper, layout="constrained")
 
 
-def bytes_text(count: float) -> str:
-    """A number of bytes for a person, in binary units: ``1536`` is ``1.5 KiB``."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(count) < 1024 or unit == "TiB":
-            return f"{count:.4g} {unit}"
-        count /= 1024
-    raise AssertionError("unreachable")
+def plain(axis: Axes, theme: Theme, *, grid: str = "") -> None:
+    """Give an axis the look that all share: ink on the panel, two spines, a quiet grid.
+
+    Parameters
+    ----------
+    axis : matplotlib.axes.Axes
+    theme : Theme
+    grid : {"", "x", "y", "both"}
+        Across which axis grid lines help to read a value.
+    """
+    axis.set_facecolor(theme.panel)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.spines[["left", "bottom"]].set_color(theme.faint)
+    axis.tick_params(colors=theme.ink, which="both", labelsize=9)
+    axis.xaxis.label.set_color(theme.ink)
+    axis.yaxis.label.set_color(theme.ink)
+    axis.set_axisbelow(True)
+    if grid:
+        axis.grid(axis=grid, color=theme.faint, alpha=0.25)  # type: ignore[arg-type]
+
+
+def settle(axis: Axes) -> None:
+    """Declare that all drawn on the axis so far lies inside it: the layout need not measure it."""
+    for artist in (*axis.patches, *axis.texts):
+        artist.set_in_layout(False)
+
+
+def legend(figure: Figure, theme: Theme, handles: Sequence[Any] = (), *, columns: int = 4) -> None:
+    """Put the key below the figure, in ink and without a frame, where it covers nothing.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    theme : Theme
+    handles : sequence of artists
+        What to explain; by default all that carries a label.
+    columns : int
+        Entries in a row.
+    """
+    labelled = handles or [
+        handle for axis in figure.axes for handle in axis.get_legend_handles_labels()[0]
+    ]
+    figure.legend(handles=list(labelled), loc="outside lower center", ncols=columns,
+                  frameon=False, fontsize=8.5, labelcolor=theme.ink)  # fmt: skip

@@ -252,6 +252,12 @@ class Interleaved(Layout):
         starts = range(rank * self.block, length, world_size * self.block)
         return tuple(Run(start, 1, min(self.block, length - start)) for start in starts)
 
+    def local_length(self, rank: int, world_size: int, length: int) -> int:
+        """Count the rank's tokens in closed form: a growing cache asks at every token."""
+        check_place(rank, world_size, length)
+        rounds, rest = divmod(length, self.block * world_size)
+        return rounds * self.block + min(max(rest - rank * self.block, 0), self.block)
+
     def owner(self, position: int, world_size: int, length: int) -> int:
         """Find the rank that owns a global position; the length does not matter."""
         check_position(position, world_size, length)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from ringlab.numerics.cpu_flash import CpuFlash, CpuFlashFloat32
@@ -90,8 +91,10 @@ def check_name(name: str) -> None:
         raise ValueError(f"There is no kernel {name!r}{reason}; the kernels are {_names(KERNELS)}.")
 
 
-def choose(name: str | None, q: Tensor, k: Tensor, causal: bool, masked: bool) -> Kernel:
-    """Return the kernel called `name`, or the best one for the block.
+def choose(
+    name: str | None, q: Tensor, k: Tensor, causal: bool, masked: bool, *, backward: bool = False
+) -> Kernel:
+    """Return the kernel called `name`, or the best one for the block, forward or backward.
 
     Raises
     ------
@@ -100,7 +103,8 @@ def choose(name: str | None, q: Tensor, k: Tensor, causal: bool, masked: bool) -
         which can.
     """
     if name is None:
-        return next(kernel for kernel in _by_preference(q) if _fits(kernel, q, k, causal, masked))
+        order = _by_preference(q, k, backward)
+        return next(kernel for kernel in order if _fits(kernel, q, k, causal, masked))
     check_name(name)
     kernel = KERNELS[name]
     reason = kernel.missing() or kernel.refuses(q, k, causal, masked)
@@ -113,18 +117,28 @@ def choose(name: str | None, q: Tensor, k: Tensor, causal: bool, masked: bool) -
     return kernel
 
 
-def _by_preference(q: Tensor) -> tuple[Kernel, ...]:
+def _by_preference(q: Tensor, k: Tensor, backward: bool) -> tuple[Kernel, ...]:
     """Kernels for the device and dtype of `q`, the fastest first; the last takes anything."""
     names: tuple[str, ...] = ()
     if q.device.type == "cpu":
         names = ("cpu_flash",)
-        if q.dtype in SIXTEEN_BIT and not matrix_unit_takes(q.dtype):
+        if q.dtype in SIXTEEN_BIT and not (matrix_unit_takes(q.dtype) or _decodes(q, k, backward)):
             names = ("cpu_flash_float32",)
     if q.device.type == "cuda":
         names = ("cuda_flash", "cuda_cudnn", "flash_attn")
         if q.dtype in SIXTEEN_BIT and prefers_cudnn():
             names = ("cuda_cudnn", "cuda_flash", "flash_attn")
     return tuple(KERNELS[name] for name in (*names, "reference"))
+
+
+def _decodes(q: Tensor, k: Tensor, backward: bool) -> bool:
+    """Whether a block is few bfloat16 queries on many keys, forward.
+
+    Widening the keys then takes longer than the attention: 1.5 to 2.5 times for up to 32 rows
+    of queries for each KV head. Of float16, and backward, the operator is slower than that.
+    """
+    rows = q.shape[1] * q.shape[2] // k.shape[1]
+    return q.dtype == torch.bfloat16 and rows <= 32 < k.shape[2] and not backward
 
 
 def _fits(kernel: Kernel, q: Tensor, k: Tensor, causal: bool, masked: bool) -> bool:

@@ -95,7 +95,7 @@ def _attend_backward(
     kernel: str | None,
 ) -> Gradients:
     refuse_autograd(dout, q, k, v, out, lse)
-    chosen = choose(kernel, q, k, causal, mask is not None)
+    chosen = choose(kernel, q, k, causal, mask is not None, backward=True)
     kind = accumulation_dtype(q.dtype)
     if q.numel() == 0 or k.numel() == 0:
         zeros = [empty_sequence_major(x, kind).zero_() for x in (q, k, v)]

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
 
+from ringlab.calls.checks import DTYPES, short
+from ringlab.calls.notes import tell
 from ringlab.layout import Layout
 from ringlab.numerics.kernels import KERNELS
-from ringlab.prefill.checks import DTYPES, short
-from ringlab.prefill.exchange import all_gather
-
-HANDSHAKE_BYTES = 64
-"""Bytes that each rank tells every other when `length` is not given."""
 
 _KERNELS = (None, *KERNELS)
 
@@ -84,14 +79,6 @@ _SHOWN: tuple[tuple[str, Callable[[Note], object]], ...] = (
 )
 
 
-def fingerprint(layout: Layout) -> int:
-    """Checksum of a layout, equal in all processes that made an equal one."""
-    cls = type(layout)
-    plain = cls.__repr__ is object.__repr__  # it shows an address
-    text = f"{cls.__module__}.{cls.__qualname__}" if plain else repr(layout)
-    return zlib.crc32(text.encode())
-
-
 def agree(
     name: str, note: Note, layout: Layout, group: dist.ProcessGroup, device: torch.device
 ) -> tuple[int, ...]:
@@ -107,7 +94,7 @@ def agree(
     ValueError
         On every rank, if the calls do not fit together; it shows what each rank has.
     """
-    notes = _collect(note, group, device)
+    notes = [Note.unpack(words) for words in tell(note.pack(), group, device)]
     for what, value in _SHOWN:
         values = [value(other) for other in notes]
         if any(other != values[0] for other in values):
@@ -121,14 +108,3 @@ def agree(
             "ranks of the group must pass the same one."
         )
     return tuple(other.tokens for other in notes)
-
-
-def _collect(note: Note, group: dist.ProcessGroup, device: torch.device) -> list[Note]:
-    """The notes of all ranks, in group order."""
-    if group.size() == 1:
-        return [note]
-    where = device if device.type == "cuda" else torch.device("cpu")
-    mine = torch.tensor(note.pack(), dtype=torch.int64, device=where)
-    theirs: Tensor = torch.empty(group.size() * len(mine), dtype=torch.int64, device=where)
-    all_gather(theirs, mine, group)
-    return [Note.unpack(words) for words in theirs.view(group.size(), -1).tolist()]

@@ -6,16 +6,18 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from ringlab.calls.entry import entry
+from ringlab.calls.exchange import gather_blocks, reduce_scatter
 from ringlab.layout import Contiguous, Layout
 from ringlab.numerics import AttentionState
 from ringlab.prefill.blocks import GradientSum, Own, attend_block, block_gradients, finished
-from ringlab.prefill.entry import method
-from ringlab.prefill.exchange import all_gather, reduce_scatter
 from ringlab.prefill.method import Gradients, attention
 from ringlab.prefill.plan import Plan
+from ringlab.prefill.support import PREFILL
+from ringlab.timeline import region
 
 
-@method
+@entry(PREFILL)
 def all_gather_attention(
     q: Tensor,
     k: Tensor,
@@ -78,7 +80,7 @@ class AllGather:
     def forward(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
         """One collective, then every block that is needed, the rank's own first."""
         state: AttentionState | None = None
-        blocks = _gather(k, v, plan)
+        blocks = gather_blocks(k, v, plan.lengths, plan.group)
         for step in range(plan.world_size):
             source = plan.source(step)
             block = (k, v) if step == 0 else _block(blocks, source, plan)
@@ -89,7 +91,7 @@ class AllGather:
     def backward(own: Own, plan: Plan) -> Gradients:
         """Gather again, compute every share of dK and dV, sum them where they belong."""
         kind = own.kind
-        blocks = _gather(own.k, own.v, plan)
+        blocks = gather_blocks(own.k, own.v, plan.lengths, plan.group)
         shares = torch.empty(blocks.shape, dtype=kind, device=own.k.device)
         dq = GradientSum(own.q, kind)
         for step in range(1, plan.world_size):
@@ -105,21 +107,6 @@ class AllGather:
         return dq.tensor(), dk.tensor(), dv.tensor()
 
 
-def _gather(k: Tensor, v: Tensor, plan: Plan) -> Tensor:
-    """K and V of all ranks, [W, 2, B, Hkv, Lmax, D]; of no elements if there is none to gather.
-
-    What is beyond a rank's length is padding, which nobody writes or reads.
-    """
-    longest = max(plan.lengths) if plan.world_size > 1 else 0
-    own = torch.empty((2, *k.shape[:2], longest, k.shape[3]), dtype=k.dtype, device=k.device)
-    everything = torch.empty((plan.world_size, *own.shape), dtype=k.dtype, device=k.device)
-    if own.numel():
-        for target, part in zip(own, (k, v), strict=True):
-            target[:, :, : part.shape[2]].copy_(part)
-        all_gather(everything.flatten(0, 1), own, plan.group)
-    return everything
-
-
 def _block(blocks: Tensor, source: int, plan: Plan) -> Tensor:
     """The K and V of one rank, [2, B, Hkv, Ls, D]."""
     return blocks[source][:, :, :, : plan.lengths[source]]
@@ -127,8 +114,9 @@ def _block(blocks: Tensor, source: int, plan: Plan) -> Tensor:
 
 def _fill(share: Tensor, parts: tuple[GradientSum, GradientSum]) -> None:
     """Write a rank's share of dK and dV into its place, [2, B, Hkv, Lmax, D]."""
-    for target, part in zip(share, parts, strict=True):
-        if part.total is None:
-            target.zero_()
-        else:
-            target[:, :, : part.total.shape[2]].copy_(part.total)
+    with region("copy"):
+        for target, part in zip(share, parts, strict=True):
+            if part.total is None:
+                target.zero_()
+            else:
+                target[:, :, : part.total.shape[2]].copy_(part.total)

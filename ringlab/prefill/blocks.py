@@ -10,6 +10,7 @@ from torch import Tensor
 from ringlab.numerics import AttentionState, attend, attend_backward
 from ringlab.numerics.dtypes import accumulation_dtype
 from ringlab.prefill.plan import Plan
+from ringlab.timeline import region
 
 Block = Tensor | tuple[Tensor, Tensor]
 """The keys and the values of one rank, [B, Hkv, Ls, D] each, stacked or not."""
@@ -66,21 +67,24 @@ def attend_block(
     """
     k, v = block
     for tile in plan.tiles(source):
-        part = attend(
-            rows(q, tile.q),
-            rows(k, tile.k),
-            rows(v, tile.k),
-            causal=tile.kind == "diagonal",
-            mask=plan.mask(source, tile, q.device),
-            scale=plan.scale,
-            kernel=plan.kernel,
-        )
+        with region("attend"):
+            part = attend(
+                rows(q, tile.q),
+                rows(k, tile.k),
+                rows(v, tile.k),
+                causal=tile.kind == "diagonal",
+                mask=plan.mask(source, tile, q.device),
+                scale=plan.scale,
+                kernel=plan.kernel,
+            )
         if state is None and len(tile.q) == q.shape[2]:
             state = part
             continue
-        if state is None:
-            state = empty_state(q)
-        state.rows(tile.q.start, tile.q.stop).merge_(part)
+        with region("merge"):
+            if state is None:
+                state = empty_state(q)
+            whole = len(tile.q) == q.shape[2]
+            (state if whole else state.rows(tile.q.start, tile.q.stop)).merge_(part)
     return state
 
 
@@ -147,21 +151,23 @@ def block_gradients(
     k, v = block
     dk, dv = GradientSum(k, own.kind), GradientSum(v, own.kind)
     for tile in plan.tiles(source):
-        shares = attend_backward(
-            rows(own.dout, tile.q),
-            rows(own.q, tile.q),
-            rows(k, tile.k),
-            rows(v, tile.k),
-            rows(own.out, tile.q),
-            own.lse[:, :, tile.q.start : tile.q.stop],
-            causal=tile.kind == "diagonal",
-            mask=plan.mask(source, tile, k.device),
-            scale=plan.scale,
-            kernel=plan.kernel,
-        )
-        dq.add(shares[0], tile.q)
-        dk.add(shares[1], tile.k)
-        dv.add(shares[2], tile.k)
+        with region("attend"):
+            shares = attend_backward(
+                rows(own.dout, tile.q),
+                rows(own.q, tile.q),
+                rows(k, tile.k),
+                rows(v, tile.k),
+                rows(own.out, tile.q),
+                own.lse[:, :, tile.q.start : tile.q.stop],
+                causal=tile.kind == "diagonal",
+                mask=plan.mask(source, tile, k.device),
+                scale=plan.scale,
+                kernel=plan.kernel,
+            )
+        with region("merge"):
+            dq.add(shares[0], tile.q)
+            dk.add(shares[1], tile.k)
+            dv.add(shares[2], tile.k)
     return dk, dv
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from ringlab.prefill.exchange import Message
+from ringlab.calls.exchange import Message
 from ringlab.prefill.plan import Plan
+from ringlab.timeline import region
 
 
 class BlockBuffer:
@@ -18,22 +20,31 @@ class BlockBuffer:
     ----------
     k : Tensor
         [B, Hkv, L, D]; gives B, Hkv, D, dtype and device.
-    plan : Plan
-        Gives the length of each rank's block.
+    lengths : sequence of int
+        Tokens of each rank.
     """
 
-    def __init__(self, k: Tensor, plan: Plan) -> None:
-        self._like, self._lengths = k, plan.lengths
-        self._flat: Tensor | None = None
+    def __init__(self, k: Tensor, lengths: Sequence[int]) -> None:
+        self._like, self._lengths = k, lengths
+        self._longest = max(lengths)
+        self._room: Tensor | None = None
+        self._views: dict[int, Tensor] = {}
 
     def block(self, source: int) -> Tensor:
         """The block of `source`, [2, B, Hkv, Ls, D]: keys, then values."""
+        length = self._lengths[source]
+        if length not in self._views:
+            self._views[length] = self._view(length)
+        return self._views[length]
+
+    def _view(self, length: int) -> Tensor:
         k = self._like
-        shape = _shape(k, self._lengths[source])
-        if self._flat is None:
-            room = math.prod(_shape(k, max(self._lengths)))
-            self._flat = torch.empty(room, dtype=k.dtype, device=k.device)
-        return self._flat[: math.prod(shape)].view(shape)
+        if self._room is None:
+            self._room = torch.empty(_shape(k, self._longest), dtype=k.dtype, device=k.device)
+        if length == self._longest:
+            return self._room
+        shape = _shape(k, length)
+        return self._room.view(-1)[: math.prod(shape)].view(shape)
 
 
 class Parcel:
@@ -66,10 +77,10 @@ class Parcel:
         self._k, self._kind, self._lengths = k, kind, plan.lengths
         self._bytes: Tensor | None = None
 
-    def load(self, gradients_of: int | None, block_of: int) -> Parcel:
+    def load(self, gradients_of: int | None, block_of: int | None) -> Parcel:
         """Lay the buffer out for the dK and dV of one rank and the K and V of another."""
         dkv_shape = _shape(self._k, 0 if gradients_of is None else self._lengths[gradients_of])
-        kv_shape = _shape(self._k, self._lengths[block_of])
+        kv_shape = _shape(self._k, 0 if block_of is None else self._lengths[block_of])
         self._split = math.prod(dkv_shape) * self._kind.itemsize
         self._end = self._split + math.prod(kv_shape) * self._k.dtype.itemsize
         flat = self._room()
@@ -95,8 +106,9 @@ class Parcel:
 def pack(block: Tensor, k: Tensor, v: Tensor) -> None:
     """Copy keys and values, [B, H, L, D] with any strides, into one block [2, B, H, L, D]."""
     # Not torch.stack(out=): on meta tensors it loads the compiler, which takes seconds.
-    block[0].copy_(k)
-    block[1].copy_(v)
+    with region("copy"):
+        block[0].copy_(k)
+        block[1].copy_(v)
 
 
 def _shape(k: Tensor, length: int) -> tuple[int, ...]:

@@ -8,12 +8,14 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from ringlab.calls.autocast import autocast
+from ringlab.calls.checks import check_kernel, check_plain
 from ringlab.layout import Layout
 from ringlab.numerics.memory_format import rows_contiguous
 from ringlab.prefill.blocks import Own
-from ringlab.prefill.checks import check_inputs, check_kernel, check_options, check_tensors
+from ringlab.prefill.checks import check_inputs, check_options
 from ringlab.prefill.plan import Plan, make_plan
-from ringlab.prefill.support import refused
+from ringlab.prefill.support import PREFILL
 
 Gradients = tuple[Tensor, Tensor, Tensor]
 
@@ -80,7 +82,7 @@ class _Backward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> None:
-        raise refused("double backward", ctx.name)
+        raise PREFILL.refused("double backward", ctx.name)
 
 
 def attention(
@@ -98,8 +100,8 @@ def attention(
 ) -> Tensor:
     """Check, plan and run a prefill method under autograd and autocast."""
     name = method.name
-    check_tensors(name, q, k, v)
-    q, k, v = _autocast(q, k, v)
+    check_plain(name, PREFILL, q=q, k=k, v=v)
+    q, k, v = autocast(q, k, v)
     check_inputs(name, q, k, v)
     check_options(name, causal, scale, length)
     check_kernel(kernel, q, k, causal)
@@ -108,14 +110,3 @@ def attention(
                      length=length, group=group, gradients=gradients)  # fmt: skip
     result: Tensor = _Attention.apply(q, k, v, plan, method)  # type: ignore[no-untyped-call]  # torch
     return result
-
-
-def _autocast(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Cast as autocast casts the inputs of scaled_dot_product_attention."""
-    device = tensors[0].device.type
-    if device == "meta" or not torch.is_autocast_enabled(device):
-        return tensors
-    kind = torch.get_autocast_dtype(device)
-    return tuple(
-        x.to(kind) if x.is_floating_point() and x.dtype != torch.float64 else x for x in tensors
-    )

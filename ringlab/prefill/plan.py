@@ -10,10 +10,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from ringlab.calls.group import resolve_group
+from ringlab.calls.notes import fingerprint
 from ringlab.layout import Layout
 from ringlab.layout.tiles import Tile, last_hop, tile_mask, tiles
 from ringlab.numerics.kernels import choose
-from ringlab.prefill.agreement import Note, agree, fingerprint
+from ringlab.prefill.agreement import Note, agree
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def make_plan(
     """
     if not isinstance(layout, Layout):
         raise TypeError(f"{name}: layout is an instance of a Layout, as ZigZag(); got {layout!r}.")
-    group = _group(name, group)
+    group = resolve_group(name, group)
     rank, world_size = group.rank(), group.size()
     factor = 1.0 / math.sqrt(q.shape[3]) if scale is None else float(scale)
     if length is None:
@@ -128,9 +130,18 @@ def make_plan(
     hops = _last_hops(layout, world_size, length, causal)
     plan = Plan(name, layout, causal, factor, kernel, group, rank, world_size, length, lengths,
                 hops)  # fmt: skip
-    if kernel is not None and not q.is_meta and plan.has_masks():
-        choose(kernel, q, k, False, True)
+    if kernel is not None and not q.is_meta:
+        _check_masks(kernel, q, k, plan)
     return plan
+
+
+def _check_masks(kernel: str, q: Tensor, k: Tensor, plan: Plan) -> None:
+    """Refuse a kernel that takes no mask, on every rank, if any rank needs one."""
+    try:
+        choose(kernel, q, k, False, True)
+    except ValueError:
+        if plan.has_masks():  # asked last: it plans the tiles of all pairs of ranks
+            raise
 
 
 @lru_cache(maxsize=64)
@@ -154,21 +165,3 @@ def _check_lengths(
             f"{name}: rank {rank} holds {own} tokens, but {rule} gives it {lengths[rank]}. Shard "
             "with layout.shard(x, rank, world_size), or pass the true length."
         )
-
-
-def _group(name: str, group: object) -> dist.ProcessGroup:
-    if group is None:
-        group = dist.group.WORLD
-        if group is None:
-            raise RuntimeError(
-                f"{name} needs a process group: call it inside World(n).run(...), or after "
-                "torch.distributed.init_process_group."
-            )
-    if isinstance(group, dist.ProcessGroup):
-        return group
-    if group == dist.GroupMember.NON_GROUP_MEMBER:
-        raise ValueError(f"{name}: this rank is no member of the group; only members may call.")
-    raise TypeError(
-        f"{name}: group is a ProcessGroup or None; got a {type(group).__name__}. Of a DeviceMesh "
-        "pass mesh.get_group(dimension)."
-    )

@@ -5,18 +5,19 @@ from __future__ import annotations
 import torch.distributed as dist
 from torch import Tensor
 
+from ringlab.calls.entry import entry
+from ringlab.calls.exchange import Message, exchange
 from ringlab.layout import Contiguous, Layout
 from ringlab.numerics import AttentionState
 from ringlab.prefill import ring_backward
 from ringlab.prefill.blocks import Own, attend_block, finished
 from ringlab.prefill.buffers import BlockBuffer, pack
-from ringlab.prefill.entry import method
-from ringlab.prefill.exchange import Message, exchange
 from ringlab.prefill.method import Gradients, attention
 from ringlab.prefill.plan import Plan
+from ringlab.prefill.support import PREFILL
 
 
-@method
+@entry(PREFILL)
 def ring_attention(
     q: Tensor,
     k: Tensor,
@@ -120,7 +121,7 @@ class Ring:
     def forward(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
         """W steps and W-1 hops; what is computed on is sent, what is received comes beside it."""
         state: AttentionState | None = None
-        held, spare = BlockBuffer(k, plan), BlockBuffer(k, plan)
+        held, spare = BlockBuffer(k, plan.lengths), BlockBuffer(k, plan.lengths)
         if plan.moves(plan.rank, 0):
             pack(held.block(plan.rank), k, v)
         for step in range(plan.world_size):

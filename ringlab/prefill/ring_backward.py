@@ -20,10 +20,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ringlab.calls.exchange import Message, exchange
 from ringlab.prefill.blocks import GradientSum, Own, block_gradients
 from ringlab.prefill.buffers import Parcel, pack
-from ringlab.prefill.exchange import Message, exchange
 from ringlab.prefill.plan import Plan
+from ringlab.timeline import region
 
 
 def gradients(own: Own, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
@@ -41,7 +42,7 @@ def gradients(own: Own, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
     if hops:
         pack(held.load(None, plan.rank).kv, k, own.v)
     for step in range(plan.world_size + 1):
-        home = _room_for_home(step, own, plan)
+        home = _room_for_home(step, own, spare, plan)
         sends, receives = _sends(step, held, plan), _receives(step, spare, home, plan)
         handles = exchange(sends, receives, plan.group)
         source, share = plan.source(step), None
@@ -51,20 +52,23 @@ def gradients(own: Own, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
             share = block_gradients(dq, own, held.kv, source, plan)
         for handle in handles:
             handle.wait()
-        if share is not None:
-            _add_to(spare.dkv, share, first=step == 1)
-        if home is not None:
-            dk.add(home[0], range(k.shape[2]))
-            dv.add(home[1], range(k.shape[2]))
+        with region("merge"):
+            if share is not None:
+                _add_to(spare.dkv, share, first=step == 1)
+            if home is not None:
+                dk.add(home[0], range(k.shape[2]))
+                dv.add(home[1], range(k.shape[2]))
         held, spare = spare, held
     return dq.tensor(), dk.tensor(), dv.tensor()
 
 
-def _room_for_home(step: int, own: Own, plan: Plan) -> Tensor | None:
+def _room_for_home(step: int, own: Own, spare: Parcel, plan: Plan) -> Tensor | None:
     """Room for the rank's own dK and dV, [2, B, Hkv, L, D], in the step in which they come."""
     hops = plan.last_hops[plan.rank]
     if not hops or step != hops + 1:
         return None
+    if not any(_comes(step, plan)):
+        return spare.load(plan.rank, None).dkv
     return torch.empty((2, *own.k.shape), dtype=own.kind, device=own.k.device)
 
 
@@ -78,13 +82,19 @@ def _sends(step: int, held: Parcel, plan: Plan) -> list[Message]:
     return sends
 
 
+def _comes(step: int, plan: Plan) -> tuple[bool, bool]:
+    """Whether the spare parcel gets dK and dV, and whether K and V, for the next step."""
+    source = plan.source(step)
+    return 0 < step <= plan.last_hops[source], plan.moves(plan.source(step + 1), step)
+
+
 def _receives(step: int, spare: Parcel, home: Tensor | None, plan: Plan) -> list[Message]:
     """What the rank before holds comes into the spare parcel, and one's own dK and dV home."""
-    source, after = plan.source(step), plan.source(step + 1)
-    works, moves = 0 < step <= plan.last_hops[source], plan.moves(after, step)
+    receives: list[Message] = []
+    works, moves = _comes(step, plan)
     if works or moves:
-        spare.load(source, after)
-    receives = spare.message(works and step > 1, moves, plan.neighbour(-1))
+        spare.load(plan.source(step), plan.source(step + 1))
+        receives = spare.message(works and step > 1, moves, plan.neighbour(-1))
     if home is not None:
         receives.append((home, plan.neighbour(plan.last_hops[plan.rank])))
     return receives

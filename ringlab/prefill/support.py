@@ -5,29 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One line of the table.
-
-    Attributes
-    ----------
-    name : str
-    status : {"supported", "refused"}
-    note : str
-        How it is supported, or what to use instead.
-    arguments : tuple of str
-        The names under which other libraries ask for a refused feature.
-    """
-
-    name: str
-    status: Literal["supported", "refused"]
-    note: str
-    arguments: tuple[str, ...] = ()
-
+from ringlab.calls.refusals import DROPOUT, SCORES, TENSORS, TRANSFORMS
+from ringlab.calls.support import Feature, Support
 
 SUPPORT: tuple[Feature, ...] = (
     Feature("forward and backward", "supported", "gradients of q, k and v on every rank"),
@@ -49,7 +28,7 @@ SUPPORT: tuple[Feature, ...] = (
         "supported",
         "both average over ranks: multiply a loss that is a sum over the rank's tokens by W",
     ),
-    Feature("dropout", "refused", "apply dropout outside of attention.", ("dropout_p", "dropout")),
+    DROPOUT,
     Feature(
         "arbitrary masks",
         "refused",
@@ -68,42 +47,16 @@ SUPPORT: tuple[Feature, ...] = (
         "pass each document as a sequence of its own.",
         ("cu_seqlens", "cu_seqlens_q", "cu_seqlens_k", "document_ids"),
     ),
-    Feature(
-        "attention sinks",
-        "refused",
-        "use one device; a sink must be counted once over all ranks.",
-        ("sinks", "s_aux"),
-    ),
-    Feature(
-        "score bias (ALiBi)",
-        "refused",
-        "use RoPE (ringlab.rope) for positions.",
-        ("bias", "attn_bias", "alibi_slopes"),
-    ),
-    Feature(
-        "soft-capped scores",
-        "refused",
-        "use one device; no kernel of ringlab caps scores.",
-        ("softcap", "logit_softcapping"),
-    ),
+    *SCORES,
     Feature("double backward", "refused", "use one device for higher derivatives."),
     Feature("forward-mode derivatives", "refused", "use backward()."),
-    Feature("vmap and other torch.func transforms", "refused", "use the batch dimension B."),
+    TRANSFORMS,
     Feature(
         "cross-attention (Lq != Lk)",
         "refused",
         "pass q, k and v of the same tokens; queries and keys are one sequence.",
     ),
-    Feature(
-        "values of another width than keys",
-        "refused",
-        "pad V with zeros to the width of K and cut the output.",
-    ),
-    Feature(
-        "DTensor, nested and sparse tensors",
-        "refused",
-        "pass dense local tensors: x.to_local(), or padded.",
-    ),
+    *TENSORS,
 )
 
 RENAMED = {
@@ -119,28 +72,4 @@ RENAMED = {
 }
 """What users of other libraries may write, and what it is called here."""
 
-
-def refused(feature: str, method: str, given: str = "") -> NotImplementedError:
-    """Make the error that refuses a feature of the table, named as in the table.
-
-    Parameters
-    ----------
-    feature : str
-        The name of a refused row.
-    method : str
-        The function that was called.
-    given : str
-        What was passed.
-    """
-    row = next(row for row in SUPPORT if row.name == feature and row.status == "refused")
-    what = f" ({given})" if given else ""
-    return NotImplementedError(f"{method} does not support {row.name}{what}: {row.note}")
-
-
-def unknown_argument(method: str, name: str) -> Exception:
-    """Make the error for an argument that the methods do not have."""
-    for row in SUPPORT:
-        if name in row.arguments:
-            return refused(row.name, method, f"{name}=")
-    hint = f" It is called {RENAMED[name]} here." if name in RENAMED else ""
-    return TypeError(f"{method} has no argument {name!r}.{hint}")
+PREFILL = Support(SUPPORT, RENAMED)

@@ -12,8 +12,9 @@ class Work(NamedTuple):
 
     Attributes
     ----------
-    kind : {"attention", "attention backward", "matmul", "memory", "free"}
-        ``"memory"``: nothing but reading and writing; ``"free"``: nothing at all, a view.
+    kind : {"attention", "attention backward", "matmul", "merge", "memory", "free"}
+        ``"memory"``: nothing but reading and writing, and so is ``"merge"``, of two partial
+        results; ``"free"``: nothing at all, a view.
     flops : int
         Floating-point operations, a multiply-add counting as two. For attention
         4·D·Hq·B times the pairs that the tile allows, forward; 2.5 times that, backward.
@@ -25,6 +26,8 @@ class Work(NamedTuple):
         Sizes of an attention tile; 0 for other kinds.
     causal : bool
         Whether the tile is a diagonal one.
+    launches : int
+        Kernels that an accelerator starts for it, each with its overhead.
     """
 
     kind: str
@@ -36,6 +39,7 @@ class Work(NamedTuple):
     keys: int = 0
     head_dim: int = 0
     causal: bool = False
+    launches: int = 1
 
 
 class Event(NamedTuple):
@@ -47,7 +51,9 @@ class Event(NamedTuple):
         The rank that did it, numbered in the world.
     kind : {"compute", "send", "recv", "collective", "wait"}
     name : str
-        The operation: ``"send"``, ``"all_gather"``, ``"ringlab::attend"``, ...
+        The operation: ``"send"``, ``"all_gather"``, ``"ringlab::attend"``, ... On real ranks,
+        whose operators are not looked at, computing is named ``"compute"``: it is what lies
+        between two calls of ``torch.distributed`` (50 microseconds and more), divided by regions.
     launch : int
         Number of the launch on that rank. The operations of one batch share a number;
         every other operation has its own. A wait carries the launch it waited for; a compute
@@ -64,15 +70,19 @@ class Event(NamedTuple):
         Shape of the tensor that was passed.
     dtype : str
     site : str
-        The line of the program that issued it, as ``file:line in function``.
+        The line of the program that issued it, as ``file:line in function``. For computing on
+        real ranks the line of the call or region after which it began; empty at the start.
     step : int
-        How many launches this rank had waited for when the event began. In a ring the compute
-        of step t and the message sent meanwhile both have step t.
+        How many launches this rank had waited for when the event began (see `with_steps`). In
+        a ring the compute of step t and the message sent meanwhile both have step t.
     label : str
         Name of the innermost `region` of the program around the event; may be empty.
     start, end : float or None
         Seconds since the run began; None in a recording of the virtual world, which has no
-        clock. A message ends when it has arrived.
+        clock, and `end` also where it never came. A message starts when it is issued and ends
+        when it has arrived. On real ranks it ends when its rank *knows* of that: on gloo when
+        a wait for it returns or ``is_completed`` says so, as gloo tells nothing earlier; on GPUs
+        when the stream of the program gets past the wait.
     work : Work or None
         What a compute event computes; None where no formula knows it.
     """

@@ -8,10 +8,14 @@ of one program give equal timelines. Real ranks, and a price, add times.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 
+from ringlab.timeline import chrome, storage
 from ringlab.timeline.events import Event, EventKind
 
 
@@ -24,10 +28,14 @@ class Timeline:
     world_size : int
     events : tuple of Event
         In the order in which the world saw them; within a rank, in issue order.
+    began : float, optional
+        Unix time of second 0 of a run on real ranks. Two timelines that differ in nothing else
+        are equal.
     """
 
     world_size: int
     events: tuple[Event, ...] = ()
+    began: float | None = field(default=None, compare=False)
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self.events)
@@ -35,10 +43,18 @@ class Timeline:
     def __len__(self) -> int:
         return len(self.events)
 
+    @cached_property
+    def _by_rank(self) -> tuple[tuple[Event, ...], ...]:
+        own: list[list[Event]] = [[] for _ in range(self.world_size)]
+        for event in self.events:
+            own[event.rank].append(event)
+        return tuple(map(tuple, own))
+
     def of(self, rank: int, kind: EventKind | None = None) -> tuple[Event, ...]:
         """The events of one rank, in issue order, optionally of one kind."""
         self._check(rank)
-        return tuple(e for e in self.events if e.rank == rank and kind in (None, e.kind))
+        own = self._by_rank[rank]
+        return own if kind is None else tuple(e for e in own if e.kind == kind)
 
     def bytes_sent(self, rank: int) -> int:
         """Bytes that `rank` sent, point-to-point and in collectives."""
@@ -70,6 +86,62 @@ class Timeline:
     def count(self, kind: EventKind, rank: int | None = None) -> int:
         """Number of events of one kind, on one rank or on all."""
         return sum(1 for e in self.events if e.kind == kind and rank in (None, e.rank))
+
+    def communication(self) -> Timeline:
+        """The same run without what was computed and without times, rank after rank.
+
+        What remains depends on the program alone, launches being numbered from 0 on each rank:
+        a program has equal ones in the virtual world, on gloo and on NCCL.
+        """
+        events: list[Event] = []
+        for own in self._by_rank:
+            numbers: dict[int, int] = {}
+            for e in own:
+                if e.kind != "compute":
+                    launch = numbers.setdefault(e.launch, len(numbers))
+                    events.append(e._replace(launch=launch, start=None, end=None))
+        return replace(self, events=tuple(events))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write this timeline to a JSON file, from which `load` makes an equal one."""
+        return storage.write(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Timeline:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file holds no timeline, or one of another version.
+        """
+        return cls(*storage.read(path))
+
+    def to_chrome_trace(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        profiles: Mapping[int, str | os.PathLike[str]] | None = None,
+    ) -> Path:
+        """Write a trace to look at in Perfetto (ui.perfetto.dev) or ``chrome://tracing``.
+
+        Parameters
+        ----------
+        path : str or PathLike
+        profiles : mapping of int to path, optional
+            Traces that torch's profiler exported on some ranks: their operators and GPU
+            kernels are shown below the lanes of the rank, on the same clock.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        NoClock
+            If an event has no times.
+        """
+        return chrome.write(self, path, profiles)
 
     def _check(self, rank: int) -> None:
         if not 0 <= rank < self.world_size:

@@ -3,6 +3,7 @@
 from ringlab.world.api import World
 from ringlab.world.errors import (
     BadCall,
+    BufferHazard,
     Deadlock,
     HungRank,
     MessageMismatch,
@@ -10,11 +11,13 @@ from ringlab.world.errors import (
     RankFailed,
     UnmatchedOperation,
     UnwaitedHandle,
+    Wait,
     WorldError,
 )
 
 __all__ = [
     "BadCall",
+    "BufferHazard",
     "Deadlock",
     "HungRank",
     "MessageMismatch",
@@ -22,6 +25,7 @@ __all__ = [
     "RankFailed",
     "UnmatchedOperation",
     "UnwaitedHandle",
+    "Wait",
     "World",
     "WorldError",
 ]

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeVar
 
+from ringlab.machine import Machine
+from ringlab.price import price
 from ringlab.timeline import Timeline
 
 T = TypeVar("T")
@@ -61,7 +63,7 @@ class World:
     Attributes
     ----------
     timeline : Timeline
-        What the last run sent, received and waited for.
+        What the last run computed, sent, received and waited for; of real ranks with times.
 
     Raises
     ------
@@ -77,6 +79,15 @@ class World:
     rank may communicate. A callback of a future runs in the wait for it. Runs that several
     threads start follow one another. While one lasts, other threads of the process cannot
     use functional collectives on groups of the process's own.
+
+    Of a virtual rank every operator is recorded, and compared with the buffers in flight: what
+    an operation that has not been waited for sends must not be written, and what it fills must
+    be neither read nor written (``BufferHazard``). That holds byte by byte, for views of any
+    strides, for `meta` tensors, in backward and in inference mode. Operators that use an index
+    count as touching the whole tensor. What torch does not see (a numpy view, a pointer,
+    ``tolist``, a loop that inductor compiles) is not recorded, and is compared only in the wait,
+    by a checksum: a write is found there, while a read goes unnoticed and gets NaN (integers -1),
+    with which a receive buffer is filled when the operation begins.
 
     Examples
     --------
@@ -135,7 +146,7 @@ class World:
         RankFailed
             If a rank raised or died; the message holds its traceback. A call that is wrong
             whatever the other ranks do raises ``BadCall`` in its rank.
-        Deadlock, PeerLeft, MessageMismatch, UnmatchedOperation, UnwaitedHandle
+        Deadlock, PeerLeft, MessageMismatch, BufferHazard, UnmatchedOperation, UnwaitedHandle
             Virtual world: the program breaks a rule of communication.
         HungRank
             If the deadline passed; the message says where each rank stood.
@@ -143,6 +154,34 @@ class World:
         if timeout is not None:
             _check_timeout(timeout)
         return self._runner.run(fn, args, kwargs, timeout=timeout)
+
+    def price(self, machine: Machine | str) -> Timeline:
+        """Say how long the last run would have taken on a machine, event by event.
+
+        Parameters
+        ----------
+        machine : Machine or str
+            For example ``"8x h100-nvlink"``; see `ringlab.machine.names`.
+
+        Returns
+        -------
+        Timeline
+            What `timeline` holds, with times; see `ringlab.price.price`.
+
+        Raises
+        ------
+        ValueError
+            If this is not a virtual world (real ranks have times of their own, and leave no
+            record of their operators), if the machine is unknown, or too small.
+        UnpricedOperator
+            If the run used an operator that has no formula for its FLOPs and bytes.
+        """
+        if self.backend != "virtual":
+            raise ValueError(
+                f"a price needs the recording of a virtual world; this one is {self.backend!r}. "
+                f"Run the same function in World({self.size}) and price that."
+            )
+        return price(self.timeline, machine)
 
     def close(self) -> None:
         """End the ranks. The world can be used again; it then starts new ones."""

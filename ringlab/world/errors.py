@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 
 class WorldError(RuntimeError):
     """Base of every error that a world raises about the program it ran.
@@ -49,6 +51,27 @@ class HungRank(WorldError):
     """A call met its deadline; the message says where every rank stood."""
 
 
+class Wait(NamedTuple):
+    """Who waits for whom: one arrow of a deadlock.
+
+    Attributes
+    ----------
+    rank : int
+        The rank that cannot go on, or whose operation cannot.
+    other : int
+        The rank that would have to do something first.
+    operation : str
+        What `rank` issued, as in ``"send to rank 1"``.
+    site : str
+        The line that issued it, as ``file:line in function``.
+    """
+
+    rank: int
+    other: int
+    operation: str
+    site: str
+
+
 class Deadlock(WorldError):
     """Ranks wait for one another in a cycle, so none of them can ever go on.
 
@@ -56,13 +79,24 @@ class Deadlock(WorldError):
     ----------
     cycle : tuple of int
         The ranks of the cycle: each waits for the next, the last for the first.
+    waits : tuple of Wait
+        The arrows of the cycle, in its order; then those of ranks that wait for it from outside.
     """
 
     cycle: tuple[int, ...] = ()
+    waits: tuple[Wait, ...] = ()
 
 
 class PeerLeft(WorldError):
-    """A rank waits for a rank that has already returned."""
+    """A rank waits for a rank that has already returned.
+
+    Attributes
+    ----------
+    waits : tuple of Wait
+        The way to the rank that left, which is the last arrow's `other`.
+    """
+
+    waits: tuple[Wait, ...] = ()
 
 
 class MessageMismatch(WorldError):
@@ -79,3 +113,23 @@ class UnwaitedHandle(WorldError):
 
 class BadCall(WorldError):
     """A call of ``torch.distributed`` that is wrong whatever the other ranks do."""
+
+
+class BufferHazard(WorldError):
+    """A buffer was touched while an operation that had not been waited for used it.
+
+    Attributes
+    ----------
+    rank : int
+        The rank that touched it.
+    operation : str
+        What used it, as in ``"recv from rank 0"``.
+    issued, touched : str
+        The lines that began the operation and that touched the buffer, as
+        ``file:line in function``.
+    """
+
+    rank: int = -1
+    operation: str = ""
+    issued: str = ""
+    touched: str = ""

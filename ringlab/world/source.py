@@ -60,8 +60,9 @@ UNKNOWN = Site("?", 0, "?")
 
 @functools.lru_cache(maxsize=4096)
 def is_library(filename: str) -> bool:
-    """Whether a file belongs to torch, to the worlds or to the interpreter."""
-    return filename.startswith(_LIBRARY) or filename in _INTERPRETER
+    """Whether a file belongs to torch (or is made by it), to the worlds or to the interpreter."""
+    generated = f"{os.sep}torchinductor_" in filename
+    return generated or filename.startswith(_LIBRARY) or filename in _INTERPRETER
 
 
 def site_of(frame: FrameType | None) -> Site:

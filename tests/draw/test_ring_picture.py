@@ -10,7 +10,7 @@ from PIL import Image
 
 from ringlab import Timeline, World
 from ringlab.draw import draw_ring
-from ringlab.draw.ring import ring_steps
+from ringlab.draw.ring_steps import ring_steps
 
 
 def pass_on(direction):

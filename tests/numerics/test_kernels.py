@@ -30,6 +30,24 @@ def test_16_bit_stays_16_bit_only_where_the_cpu_multiplies_it(
     assert choose(None, q, k, False, False).name == name
 
 
+@pytest.mark.parametrize(
+    ("queries", "dtype", "backward", "name"),
+    [
+        (8, torch.bfloat16, False, "cpu_flash"),
+        (9, torch.bfloat16, False, "cpu_flash_float32"),
+        (8, torch.bfloat16, True, "cpu_flash_float32"),
+        (8, torch.float16, False, "cpu_flash_float32"),
+    ],
+)
+def test_keys_are_not_widened_for_a_few_bfloat16_queries(
+    queries: int, dtype: torch.dtype, backward: bool, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to 32 rows for each KV head: here four query heads share one."""
+    monkeypatch.setattr(registry, "matrix_unit_takes", lambda _: False)
+    q, k = torch.zeros(1, 8, queries, 16, dtype=dtype), torch.zeros(1, 2, 64, 16, dtype=dtype)
+    assert choose(None, q, k, False, False, backward=backward).name == name
+
+
 def test_where_the_fused_kernel_is_unusable_the_reference_is_chosen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

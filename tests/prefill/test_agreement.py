@@ -13,8 +13,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ringlab import Contiguous, Interleaved, Layout, Striped, World, ZigZag
+from ringlab.calls.notes import fingerprint
 from ringlab.layout import Run
-from ringlab.prefill.agreement import Note, fingerprint
+from ringlab.prefill.agreement import Note
 from tests.prefill.cases import METHODS, Attend, every_method
 
 Call = Callable[[Attend, int], Tensor]
@@ -88,7 +89,7 @@ def test_report_h5_ranks_that_disagree_are_all_told_so(method: Attend, what: str
     call, words = DISAGREEMENTS[what]
     with World(3) as world:
         told = world.run(caught, method, call)
-        timeline = world.timeline
+        timeline = world.timeline.communication()
     for message in told:
         assert method.__name__ in message
         assert words.format("rank by rank it is") in message

@@ -60,7 +60,7 @@ def test_report_g1_no_byte_leaves_the_group(method: Attend, size: int, rings: li
     problems = [inputs(13 + 4 * index, seed=index) for index in range(len(rings))]
     with World(size) as world:
         world.run(train, method, problems, rings)
-        timeline = world.timeline
+        timeline = world.timeline.communication()
     home = {rank: tuple(ring) for ring in rings for rank in ring}
     assert len(timeline) > 0
     for event in timeline:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 import torch
 import torch.distributed as dist
 
@@ -44,6 +45,7 @@ def million(layout: Layout) -> None:
     ring_attention(q, k, k, layout=layout, causal=True, length=length)
 
 
+@pytest.mark.slow
 def test_a_million_tokens_on_128_ranks_take_seconds() -> None:
     start = time.perf_counter()
     with World(128) as world:

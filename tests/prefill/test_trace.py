@@ -33,7 +33,7 @@ def timeline_of(
 ) -> Timeline:
     with World(size) as world:
         world.run(step, method, inputs(length, batch=1), layout, length=length, **options)
-        return world.timeline
+        return world.timeline.communication()
 
 
 def launches(timeline: Timeline, rank: int) -> dict[int, list[Event]]:
@@ -68,7 +68,7 @@ def test_report_f1_f3_f6_a_hop_is_one_small_batch_with_sends_first(
 def test_forward_makes_one_hop_fewer_than_there_are_ranks(size: int) -> None:
     with World(size) as world:
         world.run(no_gradient, inputs(24))
-        timeline = world.timeline
+        timeline = world.timeline.communication()
     for rank in range(size):
         assert len(launches(timeline, rank)) == size - 1
         assert all(len(events) == 2 for events in launches(timeline, rank).values())
@@ -84,7 +84,7 @@ def test_one_rank_alone_sends_nothing(method: Attend) -> None:
     for length in (None, 21):
         with World(1) as world:
             world.run(step, method, inputs(21), Contiguous(), length=length)
-            assert len(world.timeline) == 0
+            assert len(world.timeline.communication()) == 0
 
 
 @every_method
@@ -101,7 +101,7 @@ def test_report_f15_every_handle_is_waited_for_exactly_once(method: Attend, layo
 def test_report_f4_messages_and_collectives_are_never_under_way_together(method: Attend) -> None:
     with World(4) as world:
         world.run(step, method, inputs(21), ZigZag(), causal=True)  # asks for the length
-        timeline = world.timeline
+        timeline = world.timeline.communication()
     for rank in range(4):
         under_way: Counter[str] = Counter()
         for event in timeline.of(rank):
@@ -123,7 +123,7 @@ def test_a_batch_of_no_sequences_sends_nothing_and_gets_empty_gradients(method: 
     with World(3) as world:
         for found in world.run(step, method, given, ZigZag(), causal=True, length=21):
             assert [x.shape[0] for x in found] == [0] * 4
-        assert len(world.timeline) == 0
+        assert len(world.timeline.communication()) == 0
 
 
 @every_layout
@@ -240,6 +240,6 @@ def forwards(given: Inputs, count: int) -> None:
 def test_report_f16_five_hundred_hops_in_a_row_leave_nothing_behind() -> None:
     with World(6) as world:
         world.run(forwards, inputs(12, batch=1, heads=1, kv_heads=1), 100)
-        timeline = world.timeline
+        timeline = world.timeline.communication()
     assert timeline.count("send") == timeline.count("recv") == 100 * 15
     assert timeline.count("wait") == 2 * 100 * 15

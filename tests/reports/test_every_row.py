@@ -23,7 +23,6 @@ ROWS = (
 )
 
 CANNOT_ARISE = {
-    "c7": "ranks without a KV block in decode: there is no decode yet",
     "g5": "the order of sharding and the all-to-all of heads: no method moves heads",
 }
 

@@ -94,7 +94,7 @@ def test_report_f4_no_two_kinds_of_communication_are_in_flight_on_a_group(method
     world.run(step, method, inputs(24), ZigZag(), causal=True)
     for rank in range(4):
         in_flight = {}
-        for event in world.timeline.of(rank):
+        for event in world.timeline.communication().of(rank):
             if event.kind == "wait":
                 in_flight.pop(event.launch, None)
                 continue
@@ -106,7 +106,11 @@ def test_report_f8_both_ends_of_a_message_stand_in_the_same_hop():
     world = World(5)
     world.run(step, ring_attention, inputs(20), ZigZag(), causal=True, length=20)
     hops = [
-        [(e.kind, e.peer, e.launch) for e in world.timeline.of(rank) if e.kind != "wait"]
+        [
+            (e.kind, e.peer, e.launch)
+            for e in world.timeline.communication().of(rank)
+            if e.kind != "wait"
+        ]
         for rank in range(5)
     ]
     for rank in range(5):

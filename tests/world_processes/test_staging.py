@@ -116,7 +116,7 @@ def test_operations_are_noted_once_with_world_ranks():
             dist.send(torch.ones(2), peer, group)
         else:
             dist.recv(torch.ones(2), peer, group)
-        return [(e.kind, e.group, e.peer) for e in journal.events]
+        return [(e.kind, e.group, e.peer) for e in journal.recorder.recording().events]
 
     _, one, two = world.run(work)
     world.close()

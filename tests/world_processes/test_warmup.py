@@ -50,7 +50,7 @@ def test_a_warm_up_leaves_no_trace_in_the_timeline(world):
 
     world.run(work)
     world.close()
-    assert [e.name for e in world.timeline.of(0)] == ["barrier", "barrier"]
+    assert [e.name for e in world.timeline.communication().of(0)] == ["barrier", "barrier"]
 
 
 def test_groups_of_other_backends_are_left_alone(world):

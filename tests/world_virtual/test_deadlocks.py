@@ -83,7 +83,7 @@ def queue_closes_a_cycle():
         dist.send(x, 2)
     elif rank == 1:
         first = dist.isend(x, 2)
-        second = dist.isend(y, 0)
+        second = dist.isend(x, 0)
         dist.recv(y, 3)
         for work in (first, second):
             work.wait()

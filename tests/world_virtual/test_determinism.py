@@ -160,7 +160,7 @@ def reads_the_timeline():
 def test_the_timeline_says_what_was_sent_received_and_waited_for_and_where():
     world = World(2)
     world.run(reads_the_timeline)
-    send, wait, reduce_, wait_2 = world.timeline.of(0)
+    _, send, wait, reduce_, wait_2 = world.timeline.of(0)
     assert (send.kind, send.peer, send.bytes_out, send.bytes_in) == ("send", 1, 16, 0)
     assert (send.shape, send.dtype, send.group) == ((4,), "float32", (0, 1))
     assert send.site.startswith("test_determinism.py:")
@@ -169,7 +169,7 @@ def test_the_timeline_says_what_was_sent_received_and_waited_for_and_where():
     assert (reduce_.kind, reduce_.name, reduce_.launch) == ("collective", "all_reduce", 1)
     assert reduce_.bytes_out == reduce_.bytes_in == 16
     assert wait_2.launch == 1
-    assert world.timeline.of(1)[0].bytes_in == 16
+    assert world.timeline.of(1, "recv")[0].bytes_in == 16
 
 
 def stops_halfway():

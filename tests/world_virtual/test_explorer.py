@@ -25,14 +25,15 @@ def play(script):
     for name in GROUPS:
         groups[rank, name] = dist.new_group(members(name, size))
     counters[rank] = 0
-    works, got = {}, {}
+    works, got, done = {}, {}, set()
     for what, arg in script[rank]:
         counters[rank] += 1
         if what == "wait":
             works[arg].wait()
+            done.add(arg)
         else:
             post(rank, arg, works, got)
-    return {name: buffer[0].item() for name, buffer in got.items()}
+    return {name: buffer[0].item() for name, buffer in got.items() if name in done}
 
 
 def post(rank, ops, works, got):

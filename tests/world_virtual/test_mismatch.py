@@ -136,7 +136,7 @@ def test_split_sizes_of_the_two_ends_must_agree():
 def all_to_all_of_other_shapes():
     rank = dist.get_rank()
     inputs = [torch.ones(2, 3), torch.ones(2, 3)]
-    outputs = [torch.ones(3, 2), torch.ones(3, 2)] if rank else [torch.ones(2, 3)] * 2
+    outputs = list(torch.ones(2, 3, 2) if rank else torch.ones(2, 2, 3))
     dist.all_to_all(outputs, inputs)
 
 

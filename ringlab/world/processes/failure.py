@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import torch.distributed as dist
 
-from ringlab.timeline import Event
 from ringlab.world.processes.messages import Failed
+from ringlab.world.processes.recorder import Recording
 from ringlab.world.source import Site, is_library
 
 _BROKEN_CONNECTION = re.compile(
@@ -22,12 +22,12 @@ _BROKEN_CONNECTION = re.compile(
 _FRAME = re.compile(r'File "(?P<file>[^"]*)", line (?P<line>\d+)')
 
 
-def of(error: BaseException, rank: int, events: list[Event]) -> Failed:
+def of(error: BaseException, rank: int, recording: Recording) -> Failed:
     """Describe an exception that ended a rank's program."""
     when = time.monotonic()
     last = traceback.format_exception_only(type(error), error)[-1].strip()
     summary = last.splitlines()[0] if last else type(error).__name__
-    return Failed(summary, _text(error, rank), is_consequence(error), when, events)
+    return Failed(summary, _text(error, rank), is_consequence(error), when, recording)
 
 
 def is_consequence(error: BaseException) -> bool:

@@ -151,15 +151,17 @@ class Generation:
         asked = [rank for rank in self.ranks if rank.busy and rank.pid is not None]
         for rank in asked:
             rank.stack = bytearray()
-            with contextlib.suppress(WorldError, OSError):
+            with contextlib.suppress(WorldError):
                 self.launcher.signal(rank.ticket, signal.SIGUSR1)
-                rank.control.sock.send(b"?")
-        started = time.monotonic()
         self._pump_until(
             lambda: all(stacks.complete(rank.stack) for rank in asked if rank.busy),
-            started + STACK_SECONDS,
+            time.monotonic() + STACK_SECONDS,
             relay,
         )
+        # Not before: faulthandler may crash while it walks the stack of a thread that runs.
+        for rank in asked:
+            with contextlib.suppress(OSError):
+                rank.control.sock.send(b"?")
         self._pump_until(
             lambda: all(rank.standing for rank in asked if rank.busy),
             time.monotonic() + STANDING_SECONDS,

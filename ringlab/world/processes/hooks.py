@@ -15,6 +15,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
+from ringlab.timeline.regions import listen
+from ringlab.world.processes import functional
 from ringlab.world.processes.last_op import Journal
 from ringlab.world.processes.operations import METHODS
 
@@ -25,8 +27,9 @@ def install(journal: Journal) -> None:
     after(dist.ProcessGroup, "_start_coalescing", lambda *_: journal.coalesce())
     after(dist.ProcessGroup, "_end_coalescing", lambda _, work: journal.coalesced(work))
     note_work(journal, dist.Work)
-    done = lambda work, done: journal.waited(work, record=False) if done else None  # noqa: E731
-    after(dist.Work, "is_completed", done)
+    after(dist.Work, "is_completed", lambda work, over: journal.seen_over(work) if over else None)
+    listen(journal.recorder.boundary)
+    functional.install(journal)
 
 
 def note_group(journal: Journal, owner: type[dist.ProcessGroup]) -> None:
@@ -37,9 +40,24 @@ def note_group(journal: Journal, owner: type[dist.ProcessGroup]) -> None:
 
 
 def note_work(journal: Journal, owner: type[dist.Work]) -> None:
-    """Note when handles of a class are waited for."""
+    """Note when handles of a class are waited for; to ask for the future counts as a wait."""
     for name in ("wait", "synchronize", "get_future"):
-        after(owner, name, lambda work, _: journal.waited(work))
+        setattr(owner, name, _waiting(journal, getattr(owner, name)))
+
+
+def _waiting(journal: Journal, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def method(work: dist.Work, *args: Any, **kwargs: Any) -> Any:
+        notes = journal.waits(work)
+        try:
+            result = original(work, *args, **kwargs)
+        except BaseException:
+            journal.gave_up(notes)
+            raise
+        journal.waited(work, notes)
+        return result
+
+    return method
 
 
 def _noting(journal: Journal, original: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -52,7 +70,7 @@ def _noting(journal: Journal, original: Callable[..., Any], name: str) -> Callab
         try:
             work = original(group, *args, **kwargs)
         except BaseException:
-            journal.close(entry)
+            journal.refused(entry)
             raise
         journal.issued(entry, work)
         return work

@@ -4,8 +4,8 @@ On gloo the line at which a rank stands tells what it waits for. On NCCL it does
 host runs ahead of the GPU, passes ``wait()`` and stands somewhere else when an operation
 hangs. So every operation is noted where all of them pass, in the methods of
 ``ProcessGroup`` (``hooks.py``), with the line that issued it; the same notes become the
-timeline. What never passes there is not seen: operations that C++ issues by itself, as
-functional collectives and DDP do.
+timeline. Functional collectives pass through operators instead (``functional.py``). What passes
+through neither is not seen: operations that C++ issues by itself, as DDP does.
 """
 
 from __future__ import annotations
@@ -17,84 +17,37 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from ringlab.timeline import Event
-from ringlab.world.processes.operations import Operation, understand
-from ringlab.world.source import Site, current_site
+from ringlab.world.processes.clocks import Clock, HostClock
+from ringlab.world.processes.entries import Entry
+from ringlab.world.processes.operations import understand
+from ringlab.world.processes.recorder import Recorder
+from ringlab.world.source import current_site
 
 _BATCH = inspect.unwrap(dist.batch_isend_irecv).__code__
-
-EVENT_LIMIT = 100_000
-"""Events a rank keeps in one run; a long training run would fill the memory with them."""
 
 LEFTOVERS = 4
 """Lines of the program that a warning names for each rank."""
 
 
-@dataclass(eq=False)
-class Entry:
-    """An operation that a rank has issued.
+class Journal:
+    """The operations of one rank, since the run began.
 
-    Attributes
+    Parameters
     ----------
-    ranks : tuple of int
-        World ranks of its group.
-    gpu_work : object
-        For an operation that the GPU carries out: what to ask whether it is complete.
-    waited : bool
-        Whether the program has waited for it.
-    sender : int or None
-        Group rank from which a receive from any rank was served.
-    event : int
-        Index of its event; -1 if there is none.
+    rank : int
+    clock : Clock
+        By default the host's.
     """
 
-    operation: Operation
-    ranks: tuple[int, ...]
-    serial: int
-    launch: int
-    site: Site
-    gpu_work: Any = None
-    waited: bool = False
-    sender: int | None = None
-    event: int = -1
-
-    @property
-    def peer(self) -> int | None:
-        """World rank at the other end of a message; of a receive from any, once it is over."""
-        member = self.sender if self.operation.peer is None else self.operation.peer
-        return None if member is None else self.ranks[member]
-
-    @property
-    def finished(self) -> bool:
-        """Whether it is known to be complete."""
-        if self.gpu_work is None:
-            return self.waited
-        work = self.gpu_work
-        return bool(work.query() if isinstance(work, torch.cuda.Event) else work.is_completed())
-
-    def __str__(self) -> str:
-        op = self.operation
-        size = max(op.sent, op.received)
-        if op.kind == "collective":
-            what = f"{op.name} over ranks {list(self.ranks)}"
-        else:
-            other = "any rank" if self.peer is None else f"rank {self.peer}"
-            what = f"{op.name} of {size:,} bytes {'to' if op.kind == 'send' else 'from'} {other}"
-        return f"{what}, issued at {self.site}"
-
-
-class Journal:
-    """The operations of one rank, since the run began."""
-
-    def __init__(self) -> None:
+    def __init__(self, rank: int = 0, clock: Clock | None = None) -> None:
         self.muted = False
+        self.recorder = Recorder(rank, clock or HostClock())
         self.begin()
 
     @contextmanager
@@ -108,8 +61,7 @@ class Journal:
 
     def begin(self) -> None:
         """Start afresh, for a new run."""
-        self.events: list[Event] = []
-        self.truncated = False
+        self.recorder.begin()
         self._last: Entry | None = None
         self._open: dict[int, Entry] = {}
         self._serial = itertools.count()
@@ -117,9 +69,11 @@ class Journal:
         self._batch: tuple[int, int, int] = (0, 0, -1)  # identity, operations to come, launch
         self._coalescing: list[Entry] | None = None
         self._by_work: dict[int, tuple[weakref.ref[Any], list[Entry]]] = {}
+        self._by_tensor: dict[int, Entry] = {}
 
     def issue(self, group: dist.ProcessGroup, method: str, args: tuple[Any, ...]) -> Entry:
         """Note an operation that is about to be issued."""
+        now = self.recorder.interrupt()
         ranks = tuple(dist.get_process_group_ranks(group))
         operation = understand(method, args, group.rank(), group.size())
         launch = self._launch(sys._getframe(1))
@@ -129,7 +83,7 @@ class Journal:
                 break
             self.close(older)
         self._open[entry.serial] = self._last = entry
-        self._record(entry, operation.kind, operation.sent, operation.received)
+        self.recorder.issue(entry, now)
         return entry
 
     def issued(self, entry: Entry, work: Any) -> None:
@@ -140,9 +94,34 @@ class Journal:
             self._without_handle(entry)
         else:
             self._track(work, [entry])
+        self.recorder.resume(entry.site)
+
+    def promised(self, entry: Entry, tensors: list[int]) -> None:
+        """Note that there is no handle: the operation is waited for by any of its results."""
+        self._by_tensor.update(dict.fromkeys(tensors, entry))
+        self.recorder.resume(entry.site)
+
+    def waits_for_tensor(self, tensor: int) -> list[Any]:
+        """Note that the program begins to wait for a result; give the notes on."""
+        entry = self._by_tensor.get(tensor)
+        return self.recorder.waits([entry]) if entry else []
+
+    def waited_for_tensor(self, tensor: int, notes: list[Any]) -> None:
+        """Note that a result is there."""
+        entry = self._by_tensor.pop(tensor, None)
+        if entry is not None:
+            entry.waited = True
+            self.close(entry)
+            self._resume_after(notes)
+
+    def refused(self, entry: Entry) -> None:
+        """Note that the call raised."""
+        self.close(entry)
+        self.recorder.arrived(entry)
+        self.recorder.resume(entry.site)
 
     def close(self, entry: Entry) -> None:
-        """Stop watching an operation: it is over, or was refused."""
+        """Stop watching an operation: it is over."""
         self._open.pop(entry.serial, None)
 
     def coalesce(self) -> None:
@@ -157,13 +136,37 @@ class Journal:
         for entry in entries if work is None else ():
             self._without_handle(entry)
 
-    def waited(self, work: Any, record: bool = True) -> None:
+    def waits(self, work: Any) -> list[Any]:
+        """Note that the program begins to wait for a handle; give the notes to `waited`."""
+        _, entries = self._by_work.get(id(work), (None, []))
+        return self.recorder.waits(entries) if entries else []
+
+    def waited(self, work: Any, notes: list[Any]) -> None:
         """Note that the program has waited for a handle."""
+        self.done(work)
+        self._resume_after(notes)
+
+    def gave_up(self, notes: list[Any]) -> None:
+        """Note that a wait raised: what it waited for never ended."""
+        if notes:
+            self.recorder.resume(notes[0].site)
+
+    def _resume_after(self, notes: list[Any]) -> None:
+        if notes:
+            self.recorder.waited(notes)
+            self.recorder.resume(notes[0].site)
+
+    def seen_over(self, work: Any) -> None:
+        """Note that the program has asked, and knows that what a handle stands for is over."""
+        self.done(work)
+        for entry in self._by_work.get(id(work), (None, []))[1]:
+            self.recorder.arrived(entry)
+
+    def done(self, work: Any) -> None:
+        """Note that what a handle stands for is over, or on the GPU ordered before the rest."""
         _, entries = self._by_work.get(id(work), (None, []))
         for entry in entries:
             entry.waited = True
-            if record:
-                self._record(entry, "wait", 0, 0)
             if entry.operation.kind == "recv" and entry.operation.peer is None:
                 self._found_sender(entry, work)
             if entry.gpu_work is None:
@@ -200,6 +203,7 @@ class Journal:
     def _without_handle(self, entry: Entry) -> None:
         """A blocking call: over on the host, perhaps not on the GPU."""
         entry.waited = True
+        self.recorder.arrived(entry)
         if entry.operation.on_gpu and not torch.cuda.is_current_stream_capturing():
             entry.gpu_work = torch.cuda.Event()
             entry.gpu_work.record()
@@ -209,8 +213,6 @@ class Journal:
     def _found_sender(self, entry: Entry, work: Any) -> None:
         with suppress(RuntimeError):  # it is not over: `get_future` does not wait
             entry.sender = work._source_rank()
-            if entry.event >= 0:
-                self.events[entry.event] = self.events[entry.event]._replace(peer=entry.peer)
 
     def _launch(self, frame: FrameType | None) -> int:
         """The launch that an operation belongs to: one for a whole ``batch_isend_irecv``."""
@@ -225,16 +227,3 @@ class Journal:
                 return launch
             frame = frame.f_back
         return next(self._launches)
-
-    def _record(self, entry: Entry, kind: Any, sent: int, received: int) -> None:
-        if len(self.events) >= EVENT_LIMIT:
-            self.truncated = True
-            return
-        op, wait = entry.operation, kind == "wait"
-        if not wait:
-            entry.event = len(self.events)
-        self.events.append(
-            Event(dist.get_rank(), kind, op.name, entry.launch, entry.ranks, entry.peer, sent,
-                  received, () if wait else op.shape, "" if wait else op.dtype,
-                  (current_site() if wait else entry.site).place)
-        )  # fmt: skip

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from ringlab.timeline import Event
 from ringlab.world.ambient import Ambient
+from ringlab.world.processes.recorder import Recording
 
 _SMALL = 1 << 16  # a body up to this size is copied rather than sent by itself
 _SIZES = struct.Struct("=QQ")  # bytes of the header, bytes of the body
@@ -95,16 +95,13 @@ class Returned:
 
     Attributes
     ----------
-    events : list of Event
-        What the rank sent, received and waited for.
-    truncated : bool
-        Whether the rank did more than `events` holds.
+    recording : Recording
+        What the rank did.
     leftovers : list of str
         Operations it issued and never waited for, and process groups it tore down.
     """
 
-    events: list[Event]
-    truncated: bool
+    recording: Recording
     leftovers: list[str]
 
 
@@ -126,8 +123,7 @@ class Failed:
     traceback: str
     consequence: bool
     when: float
-    events: list[Event]
-    truncated: bool = False
+    recording: Recording
 
 
 @dataclass(frozen=True)
@@ -135,7 +131,7 @@ class Standing:
     """Rank to parent, on request and while it is busy: its last operation, in words."""
 
     operation: str
-    events: list[Event]
+    recording: Recording
 
 
 def pack(header: object, body: bytes = b"") -> list[memoryview]:

@@ -79,15 +79,6 @@ def _split(whole: Tensor, sizes: list[int] | None, members: int) -> list[Tensor]
     return list(whole.detach().split(sizes or [length // members] * members))
 
 
-def _many(name: str) -> Callable[[Sequence[Any], int], Call]:
-    """Several tensors that each travel as in the collective `name`."""
-
-    def call(args: Sequence[Any], members: int) -> Call:
-        return Call(name, list(args[1]), list(args[0]))
-
-    return call
-
-
 _CALLS: dict[str, Callable[[Sequence[Any], int], Call]] = {
     "allreduce": lambda a, _: Call("all_reduce", a[0], a[0]),
     "allreduce_coalesced": lambda a, _: Call("all_reduce", a[0], a[0]),
@@ -104,8 +95,10 @@ _CALLS: dict[str, Callable[[Sequence[Any], int], Call]] = {
     "gather": lambda a, _: Call("gather", a[1], a[0][0] if a[0] else [], root=a[2].rootRank),
     "scatter": lambda a, _: Call("scatter", a[1][0] if a[1] else [], a[0], root=a[2].rootRank),
     "barrier": lambda _a, _w: Call("barrier"),
-    "all_gather_single_coalesced": _many("all_gather"),
-    "reduce_scatter_single_coalesced": _many("reduce_scatter"),
+    "all_gather_single_coalesced": lambda a, _: Call("all_gather", list(a[1]), list(a[0])),
+    "reduce_scatter_single_coalesced": lambda a, w: Call(
+        "reduce_scatter", [chunk for x in a[1] for chunk in _chunks(x, w)], list(a[0])
+    ),
 }
 _CALLS["_allgather_base"] = _CALLS["all_gather_single"]
 _CALLS["_reduce_scatter_base"] = _CALLS["reduce_scatter_single"]

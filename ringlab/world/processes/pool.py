@@ -14,15 +14,16 @@ import torch
 import torch.distributed as dist
 
 from ringlab.host import cores
-from ringlab.timeline import Event, Timeline
+from ringlab.timeline import Timeline
 from ringlab.world.ambient import Ambient
 from ringlab.world.errors import RankFailed, WorldError
 from ringlab.world.processes import calls, checks, gpus, messages, pickling, report, surroundings
 from ringlab.world.processes.generation import Generation
 from ringlab.world.processes.handle import Rank
-from ringlab.world.processes.last_op import EVENT_LIMIT
+from ringlab.world.processes.joining import joined
 from ringlab.world.processes.messages import Call, Setup
 from ringlab.world.processes.output import Relay, Show
+from ringlab.world.processes.recorder import EVENT_LIMIT, Recording
 from ringlab.world.processes.rendezvous import host_store
 from ringlab.world.processes.shield import shielded
 from ringlab.world.source import is_library
@@ -60,8 +61,8 @@ class ProcessRunner:
     Attributes
     ----------
     timeline : Timeline
-        What the last run sent, received and waited for, rank by rank. Operations that C++
-        issues by itself (functional collectives, DDP) are not seen.
+        What the last run computed, sent, received and waited for, with times, rank by rank.
+        Operations that C++ issues by itself, as DDP does, are not seen.
 
     Raises
     ------
@@ -185,13 +186,13 @@ class ProcessRunner:
         try:
             calls.wait_for_answers(generation, relay, timeout)
         finally:
-            self.timeline = _timeline(generation.ranks)
+            self.timeline = joined([_recording(rank) for rank in generation.ranks])
             relay.close()
         results = [_result(rank) for rank in generation.ranks]
         if leftovers := report.leftovers(generation.ranks):
             self._discard()
             _warn(leftovers)
-        if any(rank.reply.truncated for rank in generation.ranks if rank.reply):
+        if any(_recording(rank).truncated for rank in generation.ranks):
             _warn(f"the timeline holds only the first {EVENT_LIMIT:,} events of each rank.")
         return results
 
@@ -262,12 +263,9 @@ def _result(rank: Rank) -> Any:
         ) from error
 
 
-def _timeline(ranks: list[Rank]) -> Timeline:
-    events: list[Event] = []
-    for rank in ranks:
-        source = rank.reply or rank.standing
-        events.extend(source.events if source else [])
-    return Timeline(len(ranks), tuple(events))
+def _recording(rank: Rank) -> Recording:
+    source = rank.reply or rank.standing
+    return source.recording if source else Recording([])
 
 
 def _warn(text: str) -> None:

@@ -25,6 +25,7 @@ from ringlab.world.processes import (
     rendezvous,
     surroundings,
 )
+from ringlab.world.processes.clocks import GpuClock, HostClock
 from ringlab.world.processes.fork_server import RankEnds
 from ringlab.world.processes.messages import Call, Failed, Ready, Returned, Setup, Standing
 
@@ -74,9 +75,9 @@ def _flush_output() -> None:
 class _Rank:
     def __init__(self, setup: Setup, calls: socket.socket) -> None:
         self.setup, self.calls = setup, calls
-        self.journal = last_op.Journal()
         self.environment = rendezvous.rank_environment(setup)
         self.home = rendezvous.home(setup)
+        self.journal = last_op.Journal(setup.rank, GpuClock() if self.home else HostClock())
 
     def live(self) -> None:
         """Join, then serve calls for as long as there is a parent."""
@@ -87,7 +88,7 @@ class _Rank:
             rendezvous.join(self.setup, self.journal)
             reply: object = Ready()
         except BaseException as error:
-            reply = failure.of(error, self.setup.rank, [])
+            reply = failure.of(error, self.setup.rank, self.journal.recorder.recording())
         self.say(reply)
         while (message := messages.receive(self.calls)) is not None:
             reply, result = self.obey(*message)
@@ -104,10 +105,12 @@ class _Rank:
             self.prepare(call)
             function, args, kwargs = pickling.loads(body)
             with surroundings.main_module_of(function), call.ambient.applied():
+                self.journal.recorder.start()
                 result = function(*args, **kwargs)
+                self.journal.recorder.stop()
             return self.returned(result)
         except BaseException as error:
-            return failure.of(error, self.setup.rank, self.journal.events), b""
+            return failure.of(error, self.setup.rank, self.journal.recorder.recording()), b""
 
     def prepare(self, call: Call) -> None:
         """Make everything as it is at the start of any run."""
@@ -135,7 +138,7 @@ class _Rank:
         leftovers = journal.leftovers()
         if not dist.is_initialized():
             leftovers.append("its process group, which it destroyed")
-        return Returned(journal.events, journal.truncated, leftovers), data
+        return Returned(journal.recorder.recording(), leftovers), data
 
     def stand(self, control: socket.socket) -> None:
         """Answer, from the watching thread, what the rank is at."""
@@ -143,4 +146,4 @@ class _Rank:
             operation = self.journal.in_words()
         except Exception as error:  # a GPU that has failed cannot be asked
             operation = f"the state of its operations cannot be read: {error}"
-        messages.send(control, Standing(operation, list(self.journal.events)))
+        messages.send(control, Standing(operation, self.journal.recorder.recording()))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ringlab.world.errors import BadCall
+from ringlab.world.virtual import internals
 from ringlab.world.virtual.operations import describe, same_place
 
 
@@ -58,8 +59,9 @@ def chunks(whole: Tensor, size: int, members: int, name: str, which: str) -> lis
             f"{name} over {members} ranks with {size} elements a rank needs a contiguous {which} "
             f"of {size * members} elements; given is {describe(whole)}."
         )
-    flat = whole.detach().view(-1)
-    return [flat[i * size : (i + 1) * size] for i in range(members)]
+    with internals.unobserved():
+        flat = whole.detach().view(-1)
+        return [flat[i * size : (i + 1) * size] for i in range(members)]
 
 
 def split(whole: Tensor, sizes: Sequence[int] | None, members: int, which: str) -> list[Tensor]:
@@ -75,7 +77,8 @@ def split(whole: Tensor, sizes: Sequence[int] | None, members: int, which: str) 
             f"all_to_all_single: the {which}'s first dimension, {length}, does not divide by "
             f"{members} ranks; pass {which}_split_sizes."
         )
-    return list(whole.detach().split(list(sizes) if sizes else [length // members] * members))
+    with internals.unobserved():
+        return list(whole.detach().split(list(sizes) if sizes else [length // members] * members))
 
 
 def one_a_member(tensors: Sequence[Tensor], like: Tensor, members: int, name: str) -> None:

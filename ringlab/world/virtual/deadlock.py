@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ringlab.world.errors import Deadlock, PeerLeft, WorldError
+from ringlab.world.errors import Deadlock, PeerLeft, Wait, WorldError
 from ringlab.world.source import Site
 from ringlab.world.virtual.operations import Launch, Operation
 from ringlab.world.virtual.waiting import Prospect, WaitGraph
@@ -130,16 +130,23 @@ def _deadlock(cycle: list[Step], way: list[Step]) -> Deadlock:
     behind = f"Behind them:\n{_shown(way)}\n" if way else ""
     error = Deadlock(f"{whom}: {chain}\n{_shown(cycle)}\n{behind}{_advice(cycle)}")
     error.cycle = tuple(step.rank for step in cycle)
+    error.waits = _waits([*cycle, *way])
     return error
 
 
 def _peer_left(trail: list[Step]) -> PeerLeft:
     gone = trail[-1].other
-    return PeerLeft(
+    error = PeerLeft(
         f"rank {gone} has returned, and will never do its part:\n{_shown(trail)}\n"
         "Every send needs a receive on the other side and every receive a send, and all members "
         "of a group must make each of its collective calls."
     )
+    error.waits = _waits(trail)
+    return error
+
+
+def _waits(steps: list[Step]) -> tuple[Wait, ...]:
+    return tuple(Wait(s.rank, s.other, s.op.what, s.op.site.place) for s in steps)
 
 
 def _shown(steps: list[Step]) -> str:

@@ -11,15 +11,18 @@ one of them, the import says which.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ringlab.world.errors import BadCall
 
@@ -43,6 +46,17 @@ _NEEDED: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("_set_thread_isolation_mode", "ProcessGroup", "Work", "HashStore"),
     ),
     ("torch.distributed.Backend", ("register_backend",)),
+    (
+        "torch._C",
+        (
+            "_push_on_torch_dispatch_stack",
+            "_pop_torch_dispatch_stack",
+            "_len_torch_dispatch_stack",
+            "_get_dispatch_mode",
+            "_TorchDispatchModeKey",
+            "_DisableTorchDispatch",
+        ),
+    ),
 )
 _FIELDS = ("default_pg", "pg_map", "pg_names", "pg_group_ranks", "pg_backend_config",
            "group_count", "tags_to_pg", "pg_to_tag", "pg_coalesce_state")  # fmt: skip
@@ -255,6 +269,46 @@ def name_of(group: dist.ProcessGroup) -> str | None:
     return c10d._world.pg_names.get(group)
 
 
+def push_mode(mode: TorchDispatchMode) -> None:
+    """Let a dispatch mode see what the calling thread computes, until :func:`drop_modes`.
+
+    Entering it instead would set flags of the process, which the threads of a run would
+    leave in the wrong order, and for which dynamo compiles nothing.
+    """
+    torch._C._push_on_torch_dispatch_stack(mode)
+
+
+def drop_modes() -> None:
+    """Take every dispatch mode from the calling thread, which is about to end.
+
+    Else C++ would let go of them when the thread is gone, perhaps after Python itself.
+    """
+    while torch._C._len_torch_dispatch_stack():
+        torch._C._pop_torch_dispatch_stack(None)
+
+
+@contextlib.contextmanager
+def mode_pushed(mode: TorchDispatchMode) -> Iterator[None]:
+    """A context in which a dispatch mode sees what the calling thread computes."""
+    torch._C._push_on_torch_dispatch_stack(mode)
+    try:
+        yield
+    finally:
+        torch._C._pop_torch_dispatch_stack(None)
+
+
+def is_tracing() -> bool:
+    """Whether the calling thread only traces: its tensors are fake, or operators make a graph."""
+    if not torch._C._len_torch_dispatch_stack():
+        return False
+    return any(torch._C._get_dispatch_mode(key) is not None for key in _TRACING)
+
+
+def unobserved() -> AbstractContextManager[None]:
+    """A context in which no dispatch mode sees what the calling thread computes."""
+    return torch._C._DisableTorchDispatch()
+
+
 def enclosing_batch(frame: FrameType | None) -> FrameType | None:
     """The frame of the ``batch_isend_irecv`` call that encloses `frame`, if any.
 
@@ -279,8 +333,10 @@ _OWNERS: dict[str, Any] = {
     "torch.distributed.distributed_c10d": _c10d_py,
     "torch._C._distributed_c10d": _c10d_cpp,
     "torch.distributed.Backend": dist.Backend,
+    "torch._C": torch._C,
 }
 refuse(misfits())
+_TRACING = tuple(torch._C._TorchDispatchModeKey.__members__.values())
 _BATCH_CODE = c10d.batch_isend_irecv.__code__
 _NAMING_CODE = c10d._process_group_name.__code__
 _DEFAULT_GROUP_CODE = c10d._get_default_group.__code__

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from ringlab.operators.sizes import dtype_name
 from ringlab.world.errors import MessageMismatch
 from ringlab.world.source import Site
 
@@ -52,6 +53,8 @@ class Launch:
         Whether its operations may be matched; one that waits in line is not.
     unmatched : int
         Operations that have no partner yet, those not handed over yet included.
+    waited : int
+        Operations that have been waited for.
     """
 
     rank: int
@@ -61,6 +64,7 @@ class Launch:
     whole: bool
     active: bool = False
     unmatched: int = 0
+    waited: int = 0
     operations: list[Operation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -157,16 +161,6 @@ def describe(tensor: Tensor) -> str:
     """Shape and dtype, for messages: ``[2, 3] float32``."""
     place = "" if tensor.device.type == "cpu" else f" on {tensor.device.type}"
     return f"{list(tensor.shape)} {dtype_name(tensor.dtype)}{place}"
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    """``float32`` for ``torch.float32``."""
-    return _DTYPE_NAMES.get(dtype) or _DTYPE_NAMES.setdefault(
-        dtype, str(dtype).removeprefix("torch.")
-    )
-
-
-_DTYPE_NAMES: dict[torch.dtype, str] = {}
 
 
 def same_place(one: Tensor, other: Tensor) -> bool:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from ringlab.timeline import Event
 from ringlab.world.collective import Call, collective_bytes
 from ringlab.world.errors import BadCall, HungRank, WorldError
 from ringlab.world.source import Site, current_site
@@ -20,7 +19,10 @@ from ringlab.world.virtual.board import Board
 from ringlab.world.virtual.crew import Crew, Life, TurnExpired
 from ringlab.world.virtual.deadlock import report
 from ringlab.world.virtual.group import VirtualGroup
-from ringlab.world.virtual.operations import Group, Launch, Operation, Order, dtype_name
+from ringlab.world.virtual.hazards import Hazards
+from ringlab.world.virtual.observer import Observer
+from ringlab.world.virtual.operations import Group, Launch, Operation, Order
+from ringlab.world.virtual.recording import Recording
 from ringlab.world.virtual.roll_call import RollCall
 from ringlab.world.virtual.scheduler import Scheduler
 from ringlab.world.virtual.waiting import WaitGraph
@@ -50,8 +52,9 @@ class Run:
     def __init__(self, size: int, order: Order, seed: int, timeout: float) -> None:
         self.size = size
         self.order = order
-        self.events: list[Event] = []
-        self.board = Board(order, collectives.compare, collectives.complete, self._matched)
+        self.recording = Recording(size)
+        self.hazards = [Hazards(rank) for rank in range(size)]
+        self.board = Board(order, collectives.compare, collectives.complete, self.recording.matched)
         self.timeout = timeout
         self.scheduler = Scheduler(size, seed, self._examine)
         self.roll_call = RollCall(size)
@@ -113,8 +116,10 @@ class Run:
         launch = self._message_launch(group, rank)
         op = Operation(kind, kind, rank, group, launch, current_site(), peer, tag, tensor)
         size = tensor.numel() * tensor.element_size()
-        self._record(op, tensor, size if kind == "send" else 0, size if kind == "recv" else 0)
-        return self._post(op, [tensor])
+        out, into = (size, 0) if kind == "send" else (0, size)
+        self.recording.posted(op, tensor, out, into)
+        buffers = [tensor]
+        return self._post(op, buffers, buffers[: kind == "send"], buffers[: kind == "recv"])
 
     def post_collective(
         self, group: Group, rank: int, call: Call, buffers: Sequence[Tensor]
@@ -124,26 +129,31 @@ class Run:
         op = Operation("collective", call.name, rank, group, launch, current_site(), call=call)
         if call.name != "new_group":
             sent, received = collective_bytes(call, group.ranks.index(rank), len(group.ranks))
-            self._record(op, call.sample, sent, received)
-        return self._post(op, buffers)
+            self.recording.posted(op, call.sample, sent, received)
+        return self._post(op, buffers, call.inputs, call.outputs)
 
     def wait(self, op: Operation) -> None:
         """Block the calling rank until `op` is done, then fill its buffers."""
         self.check_caller(op.rank)
         site = current_site()
-        if op.event >= 0:
-            self._note_wait(op, site)
+        self.recording.waits(op, site)
         if not op.done:
             self.waiting[op.rank], self._wait_sites[op.rank] = op, site
             self.scheduler.block(op.rank, op)
             del self.waiting[op.rank]
         if not op.waited:
             op.waited = True
+            self.recording.waited(op)
             work = self.open.pop(op, None)
             if work is not None and op.call is not None and op.call.is_joint:
                 self._joint.append(work)  # C++ may wait once for each of its tensors
+            try:
+                self.hazards[op.rank].over(op, site)
+            except WorldError as error:
+                self.scheduler.fail(error)
             if op.finish is not None:
-                op.finish()
+                with internals.unobserved():
+                    op.finish()
             op.release()
 
     def poll(self, op: Operation) -> bool:
@@ -177,21 +187,23 @@ class Run:
             del self._batches[rank]
         return launch
 
-    def _post(self, op: Operation, buffers: Sequence[Tensor]) -> VirtualWork:
+    def _post(
+        self,
+        op: Operation,
+        buffers: Sequence[Tensor],
+        sent: Sequence[Tensor],
+        filled: Sequence[Tensor],
+    ) -> VirtualWork:
         work = VirtualWork(self, op, buffers)
         self.open[op] = work
         self.scheduler.something_happened()
         try:
-            self.board.post(op)
+            self.hazards[op.rank].posted(op, sent, filled)
+            with internals.unobserved():
+                self.board.post(op)
         except WorldError as error:
             self.scheduler.fail(error)
         return work
-
-    def _matched(self, op: Operation) -> None:
-        if op.kind == "recv" and op.event >= 0:
-            event = self.events[op.event]
-            if event.peer is None:
-                self.events[op.event] = event._replace(peer=op.peer)
 
     def _examine(self, rank: int) -> Exception | None:
         """Look for ranks that can never go on, now that `rank` has blocked or returned."""
@@ -209,21 +221,6 @@ class Run:
             return report(graph, rank, self._wait_sites)
         return HungRank(f"rank {rank} asks again and again whether this is done: {waiting[rank]}")
 
-    def _record(self, op: Operation, tensor: Tensor | None, sent: int, received: int) -> None:
-        shape = () if tensor is None else tuple(tensor.shape)
-        dtype = "" if tensor is None else dtype_name(tensor.dtype)
-        op.event = len(self.events)
-        self.events.append(
-            Event(op.rank, op.kind, op.name, op.launch.number, op.group.ranks, op.peer, sent,
-                  received, shape, dtype, op.site.place)
-        )  # fmt: skip
-
-    def _note_wait(self, op: Operation, site: Site) -> None:
-        self.events.append(
-            Event(op.rank, "wait", op.name, op.launch.number, op.group.ranks, op.peer, 0, 0, (),
-                  "", site.place)
-        )  # fmt: skip
-
     # ---- a rank's life -------------------------------------------------------------------
 
     def execute(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -236,9 +233,11 @@ class Run:
             group = VirtualGroup(self, internals.WORLD_NAME, tuple(range(self.size)), rank)
             internals.become_rank(group, self.roll_call.of(rank, self.scheduler.fail))
             own_args, own_kwargs = private_copy((args, kwargs))
+            Observer(rank, self.recording, self.hazards[rank], self.scheduler.fail).start()
             return reports.not_lazy(fn(*own_args, **own_kwargs))
 
         def leave(rank: int) -> None:
+            internals.drop_modes()
             internals.stop_being_rank()
             ident = threading.get_ident()
             self._threads.pop(ident, None)
@@ -268,6 +267,8 @@ class Run:
         self.open.clear()
         self._joint.clear()
         self.waiting.clear()
+        for hazards in self.hazards:
+            hazards.clear()
         self._batches.clear()
         for rank in self.scheduler.ranks:
             rank.result = rank.waiting = None

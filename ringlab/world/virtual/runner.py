@@ -51,7 +51,7 @@ class VirtualRunner:
             try:
                 return run.execute(fn, args, kwargs)
             finally:
-                self.timeline = Timeline(self.size, tuple(run.events))
+                self.timeline = Timeline(self.size, tuple(run.recording.events))
 
     def close(self) -> None:
         """Nothing to release: ranks live only during a run."""

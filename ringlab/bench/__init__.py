@@ -1,0 +1,1 @@
+"""How fast ringlab is beside one process: what is measured, how, and where the time goes."""
