@@ -27,6 +27,18 @@ settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
+ASIDE = {"cost", "draw", "examples"}
+"""Folders whose tests compute, and run beside those that start programs: it balances the two."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `tools/test_library.py` puts into the second of its two pytests."""
+    for item in items:
+        if ASIDE & {folder.name for folder in item.path.parents}:
+            item.add_marker(pytest.mark.aside)
+
+
 @pytest.fixture(autouse=True)
 def same_random_numbers() -> None:
     """Start each test from one seed, so that a failure comes back when the test runs alone."""

@@ -87,6 +87,7 @@ NEEDS: dict[str, Callable[..., str | None]] = {
 }
 
 MARKERS = {
+    "aside": "runs beside the others in make test-library; set by folder, see conftest.py",
     "processes": "starts real ranks on gloo",
     "cuda(count=1)": "needs that many CUDA devices",
     "browser": "drives JupyterLab in a headless Chromium",

@@ -32,7 +32,9 @@ def test_one_pytest_that_failed_fails_both(tool: ModuleType, first, second, expe
 
 
 def test_both_halves_run_and_the_failure_of_either_is_seen(tmp_path: Path):
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    processes\n    browser\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n    processes\n    browser\n    aside\n"
+    )
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
         "def test_plain(): print('plain ran')\n"
@@ -43,4 +45,4 @@ def test_both_halves_run_and_the_failure_of_either_is_seen(tmp_path: Path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=90)
     assert done.returncode == 1
     assert done.stdout.index("plain ran") < done.stdout.index("marked ran")
-    assert sorted(path.name for path in tmp_path.glob("*.xml")) == ["library.xml", "processes.xml"]
+    assert sorted(path.name for path in tmp_path.glob("*.xml")) == ["beside.xml", "library.xml"]

@@ -1,8 +1,8 @@
-"""Run the library's tests in two pytests at once: those that start programs, and the rest.
+"""Run the library's tests in two pytests at once, of which each keeps a core busy.
 
-The first, which start real ranks or a browser, mostly wait; the others compute. Together they
-take little more than half the time. Arguments are handed to both. What the first prints comes
-when the second is done.
+One takes those that start real ranks or a browser, which often wait, and some folders of others
+to balance the two; the other takes the rest. Arguments are handed to both. What the first
+prints comes when the second is done.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-STARTS_PROGRAMS = "processes or browser"
+ASIDE = "processes or browser or aside"
 NOTHING_COLLECTED = 5
 """Exit status of a pytest that found no test: fine for one of the two, as with ``-k``."""
 
@@ -33,10 +33,10 @@ def verdict(first: int, second: int) -> int:
 def main(reports: str, *arguments: str) -> int:
     """Run both; the reports go to a folder."""
     folder = Path(reports)
-    others = command(f"not ({STARTS_PROGRAMS})", folder / "library.xml", list(arguments))
-    processes = command(STARTS_PROGRAMS, folder / "processes.xml", list(arguments))
+    others = command(f"not ({ASIDE})", folder / "library.xml", list(arguments))
+    beside = command(ASIDE, folder / "beside.xml", list(arguments))
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
-        background = subprocess.Popen(processes, stdout=said, stderr=subprocess.STDOUT)
+        background = subprocess.Popen(beside, stdout=said, stderr=subprocess.STDOUT)
         try:
             first = subprocess.run(others, check=False).returncode
             second = background.wait()
@@ -44,7 +44,7 @@ def main(reports: str, *arguments: str) -> int:
             background.kill()
             background.wait()
             said.seek(0)
-            print("\n== the tests that start programs", said.read(), sep="\n", flush=True)
+            print("\n== the tests that ran beside these", said.read(), sep="\n", flush=True)
     return verdict(first, second)
 
 
