@@ -27,7 +27,7 @@ settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
-ASIDE = {"cost", "draw", "examples"}
+ASIDE = {"bench", "cost", "draw", "examples"}
 """Folders whose tests compute, and run beside those that start programs: it balances the two."""
 
 

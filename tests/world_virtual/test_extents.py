@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ringlab.world.virtual.extents import extent_of, follows, joined, overlap
@@ -42,6 +42,7 @@ def bytes_of(view):
     return {int(place) * item + byte for place in places for byte in range(item)}
 
 
+@example((torch.int8, [], [], 1), (torch.int8, [4, 4], [0, 5], 0))  # 16 elements in 16 bytes
 @given(views(), views())
 def test_overlap_is_exact_for_views_of_any_strides(first, second):
     for device in ("cpu", "meta"):

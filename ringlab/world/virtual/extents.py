@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +55,17 @@ def extent_of(tensor: Tensor) -> Extent | None:
         return Extent(space, low, low + count * item, True, shape, strides, item)
     steps = tuple(step * item for step in strides)
     length = item + sum((n - 1) * step for n, step in zip(shape, steps, strict=True))
-    return Extent(space, low, low + length, length == count * item, shape, steps, item)
+    return Extent(space, low, low + length, _packed(shape, steps, item), shape, steps, item)
+
+
+def _packed(shape: Sequence[int], steps: Sequence[int], item: int) -> bool:
+    """Whether the elements, in whatever order, fill the bytes from the first to the last."""
+    expected = item
+    for step, n in sorted((step, n) for n, step in zip(shape, steps, strict=True) if n > 1):
+        if step != expected:
+            return False
+        expected *= n
+    return True
 
 
 def overlap(one: Extent, other: Extent) -> bool:
