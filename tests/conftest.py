@@ -45,6 +45,15 @@ def same_random_numbers() -> None:
     torch.manual_seed(0)
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Let virtual ranks compute with as many threads as real ones."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",

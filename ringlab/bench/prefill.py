@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
@@ -14,6 +15,8 @@ from ringlab.bench.parts import Parts
 from ringlab.bench.readings import Phases, Stopwatch
 from ringlab.layout import Contiguous, Layout, ZigZag
 from ringlab.prefill import ring_attention
+
+Meter = TypeVar("Meter", Stopwatch, Parts)
 
 
 @dataclass(frozen=True)
@@ -59,15 +62,7 @@ def _shards(problem: PrefillProblem, rank: int, world_size: int) -> tuple[Tensor
 
 def ring(problem: PrefillProblem) -> Phases:
     """One rank's program: forward and backward of ring attention, each begun together."""
-    q, k, v, dout = _fresh(problem)
-    dist.barrier()
-    with Stopwatch() as forward:
-        out = ring_attention(
-            q, k, v, layout=problem.layout, causal=problem.causal, length=problem.length
-        )
-    dist.barrier()
-    with Stopwatch() as backward:
-        out.backward(dout)
+    forward, backward = _ring(problem, Stopwatch)
     return {"forward": forward.reading, "backward": backward.reading}
 
 
@@ -93,16 +88,22 @@ def single(problem: PrefillProblem, kind: torch.dtype) -> Phases:
 
 def ring_in_parts(problem: PrefillProblem) -> dict[str, dict[str, float]]:
     """Run the ring once more and say on what each phase spends its CPU time."""
+    forward, backward = _ring(problem, Parts)
+    return {"forward": forward.seconds, "backward": backward.seconds}
+
+
+def _ring(problem: PrefillProblem, meter: type[Meter]) -> tuple[Meter, Meter]:
+    """Run the ring under two meters, one of its forward and one of its backward."""
     q, k, v, dout = _fresh(problem)
     dist.barrier()
-    with Parts() as forward:
+    with meter() as forward:
         out = ring_attention(
             q, k, v, layout=problem.layout, causal=problem.causal, length=problem.length
         )
     dist.barrier()
-    with Parts() as backward:
+    with meter() as backward:
         out.backward(dout)
-    return {"forward": forward.seconds, "backward": backward.seconds}
+    return forward, backward
 
 
 def _fresh(problem: PrefillProblem) -> tuple[Tensor, ...]:

@@ -14,7 +14,7 @@ from tests.decode.cases import METHODS, Sequence, cache_of, every_method, sequen
 from tests.decode.models import on_ranks
 from tests.decode.test_generation import STEPS, expected, prompt
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("one_thread")]
 
 SIZE = 4
 GROUPS = ([0, 1, 2, 3], [1, 3, 2])
@@ -24,15 +24,6 @@ GROUPS = ([0, 1, 2, 3], [1, 3, 2])
 def gloo() -> Iterator[World]:
     with World(SIZE, backend="gloo", threads=1) as world:
         yield world
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Let virtual ranks compute with as many threads as real ones."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def decode_in_groups(given: Sequence, methods: list[str]) -> list[Tensor]:

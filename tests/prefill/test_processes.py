@@ -24,7 +24,7 @@ from tests.prefill.cases import (
 )
 from tests.prefill.models import Block, Log, assert_same_gradients, data, model, train
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("one_thread")]
 
 SIZE = 4
 GROUPS = ([0, 1, 2, 3], [1, 3, 2], [3, 1])
@@ -34,15 +34,6 @@ GROUPS = ([0, 1, 2, 3], [1, 3, 2], [3, 1])
 def gloo() -> Iterator[World]:
     with World(SIZE, backend="gloo", threads=1) as world:
         yield world
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Let virtual ranks compute with as many threads as real ones."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def step_in_groups(method: Attend, given: Inputs) -> list[Step | None]:
