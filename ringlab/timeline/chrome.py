@@ -76,17 +76,27 @@ def trace_events(timeline: Timeline) -> list[_Json]:
 
 def _lanes(timeline: Timeline) -> list[int]:
     """The lane of each event: slices of one lane must not overlap."""
-    busy_until: dict[tuple[int, int], float] = {}
+    busy_until: dict[tuple[int, int], int] = {}
     lanes = [0] * len(timeline.events)
     for place in sorted(range(len(lanes)), key=lambda p: span(timeline.events[p])):
         event = timeline.events[place]
-        start, end = span(event)
+        start, end = _ticks(event)
         lane = LANES[event.kind][0]
-        while busy_until.get((event.rank, lane), 0.0) > start:
+        while busy_until.get((event.rank, lane), 0) > start:
             lane += 1
         busy_until[event.rank, lane] = end
         lanes[place] = lane
     return lanes
+
+
+def _ticks(event: Event) -> tuple[int, int]:
+    """Start and end in whole nanoseconds.
+
+    Perfetto rounds the start and the duration to them, each by itself: a slice of finer times
+    may reach into the next one, and is dropped.
+    """
+    start, end = span(event)
+    return round(start * 1e9), round(end * 1e9)
 
 
 def _names(rank: int, lanes: set[int]) -> Iterator[_Json]:
@@ -104,7 +114,7 @@ def _metadata(rank: int, lane: int, what: str, **value: object) -> _Json:
 
 
 def _slice(event: Event, lane: int) -> _Json:
-    start, end = span(event)
+    start, end = _ticks(event)
     args: _Json = {
         "step": event.step,
         "site": event.site,
@@ -122,8 +132,8 @@ def _slice(event: Event, lane: int) -> _Json:
         "ph": "X",
         "name": _title(event),
         "cat": event.kind,
-        "ts": start * 1e6,
-        "dur": (end - start) * 1e6,
+        "ts": start / 1000,
+        "dur": (end - start) / 1000,
         "pid": event.rank,
         "tid": lane,
         "args": args,
@@ -142,9 +152,9 @@ def _title(event: Event) -> str:
 
 def _arrow(number: int, send: Event, lane: int, recv: Event, other: int) -> Iterator[_Json]:
     """From the send's start to the receive's end; each end lies inside its slice."""
-    leaves = span(send)[0]
-    start, end = span(recv)
-    arrives = max(leaves, start, end - (end - start) / 1000)
+    leaves = _ticks(send)[0]
+    start, end = _ticks(recv)
+    arrives = max(leaves, start, end - (end - start) // 1000)
     common: _Json = {"name": "message", "cat": "message", "id": number}
-    yield {**common, "ph": "s", "ts": leaves * 1e6, "pid": send.rank, "tid": lane}
-    yield {**common, "ph": "f", "bp": "e", "ts": arrives * 1e6, "pid": recv.rank, "tid": other}
+    yield {**common, "ph": "s", "ts": leaves / 1000, "pid": send.rank, "tid": lane}
+    yield {**common, "ph": "f", "bp": "e", "ts": arrives / 1000, "pid": recv.rank, "tid": other}

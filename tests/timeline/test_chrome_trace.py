@@ -6,7 +6,10 @@ import json
 import random
 
 import pytest
+import torch
 
+from ringlab import World, ring_attention
+from ringlab.layout import ZigZag
 from ringlab.timeline import NoClock
 from tests.timeline.made import compute, hidden, late_sender, recv, send, timeline, without_clock
 from tests.timeline.test_lost_time import at_random
@@ -30,6 +33,15 @@ def slices(trace, **wanted):
 def test_a_trace_keeps_to_the_format(tmp_path, seed):
     for run in (late_sender(), hidden(), at_random(random.Random(seed))):
         check_trace(trace_of(run, tmp_path))
+
+
+@pytest.mark.parametrize("machine", ["8x h100-nvlink", "8x a100"])
+def test_slices_that_touch_do_not_overlap_when_times_are_rounded_to_nanoseconds(tmp_path, machine):
+    with World(4) as world:
+        world.run(
+            lambda: ring_attention(*torch.randn(3, 1, 2, 16, 8), layout=ZigZag(), causal=True)
+        )
+        check_trace(trace_of(world.price(machine), tmp_path))
 
 
 def test_every_event_is_one_slice_with_its_times_and_bytes(tmp_path):

@@ -52,21 +52,27 @@ def check_flow(event: dict[str, Any]) -> None:
         assert event["bp"] == "e"  # to the slice that encloses it, not the next one
 
 
-def lanes_of(events: list[dict[str, Any]]) -> dict[tuple[int, int], list[tuple[float, float]]]:
+def nanoseconds(microseconds: float) -> int:
+    """As Perfetto reads a time: rounded to whole nanoseconds."""
+    return round(microseconds * 1000)
+
+
+def lanes_of(events: list[dict[str, Any]]) -> dict[tuple[int, int], list[tuple[int, int]]]:
     lanes = defaultdict(list)
     for event in events:
         if event["ph"] == "X":
-            lanes[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+            start = nanoseconds(event["ts"])
+            lanes[event["pid"], event["tid"]].append((start, start + nanoseconds(event["dur"])))
     return lanes
 
 
-def check_nesting(lane: list[tuple[float, float]]) -> None:
+def check_nesting(lane: list[tuple[int, int]]) -> None:
     """Slices of one lane lie one after the other or one inside the other."""
-    open_: list[float] = []
+    open_: list[int] = []
     for start, end in sorted(lane, key=lambda piece: (piece[0], -piece[1])):
-        while open_ and open_[-1] <= start + 1e-3:
+        while open_ and open_[-1] <= start:
             open_.pop()
-        assert not open_ or end <= open_[-1] + 1e-3
+        assert not open_ or end <= open_[-1]
         open_.append(end)
 
 
@@ -80,4 +86,4 @@ def check_arrows(events: list[dict[str, Any]], slices: dict[Any, Any]) -> None:
         assert (start["name"], start["cat"]) == (end["name"], end["cat"])
         for event in (start, end):
             lane = slices[event["pid"], event["tid"]]
-            assert any(first <= event["ts"] <= last for first, last in lane)
+            assert any(first <= nanoseconds(event["ts"]) <= last for first, last in lane)
