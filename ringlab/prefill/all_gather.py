@@ -10,7 +10,14 @@ from ringlab.calls.entry import entry
 from ringlab.calls.exchange import gather_blocks, reduce_scatter
 from ringlab.layout import Contiguous, Layout
 from ringlab.numerics import AttentionState
-from ringlab.prefill.blocks import GradientSum, Own, attend_block, block_gradients, finished
+from ringlab.prefill.blocks import (
+    GradientSum,
+    Own,
+    Views,
+    attend_block,
+    block_gradients,
+    finished,
+)
 from ringlab.prefill.method import Gradients, attention
 from ringlab.prefill.plan import Plan
 from ringlab.prefill.support import PREFILL
@@ -80,11 +87,12 @@ class AllGather:
     def forward(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
         """One collective, then every block that is needed, the rank's own first."""
         state: AttentionState | None = None
+        views = Views()
         blocks = gather_blocks(k, v, plan.lengths, plan.group)
         for step in range(plan.world_size):
             source = plan.source(step)
             block = (k, v) if step == 0 else _block(blocks, source, plan)
-            state = attend_block(state, q, block, source, plan)
+            state = attend_block(state, q, block, source, plan, views)
         return finished(state, q)
 
     @staticmethod

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -11,6 +13,8 @@ from ringlab.numerics import AttentionState, attend, attend_backward
 from ringlab.numerics.dtypes import accumulation_dtype
 from ringlab.prefill.plan import Plan
 from ringlab.timeline import region
+
+T = TypeVar("T")
 
 Block = Tensor | tuple[Tensor, Tensor]
 """The keys and the values of one rank, [B, Hkv, Ls, D] each, stacked or not."""
@@ -45,8 +49,46 @@ class Own:
         return accumulation_dtype(self.q.dtype)
 
 
+class Views:
+    """Parts of tensors and states, each made once: a ring looks at the same ones at every step."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, int, int], tuple[object, Any]] = {}
+
+    def rows(self, x: Tensor, where: range) -> Tensor:
+        """The rows `where` of [B, H, L, D], as a view."""
+        if len(where) == x.shape[2]:
+            return x
+        return self._view(x, where, lambda: rows(x, where))
+
+    def part(self, state: AttentionState, where: range) -> AttentionState:
+        """The queries `where` of a state, which share memory with it."""
+        if len(where) == state.lse.shape[2]:
+            return state
+        return self._view(state, where, lambda: state.rows(where.start, where.stop))
+
+    def halves(self, block: Block) -> tuple[Tensor, Tensor]:
+        """The keys and the values of a block."""
+        if isinstance(block, tuple):
+            return block
+        return self._view(block, range(0), lambda: (block[0], block[1]))
+
+    def _view(self, whole: object, where: range, make: Callable[[], T]) -> T:
+        key = id(whole), where.start, where.stop
+        made = self._made.get(key)
+        if made is None:  # `whole` is kept too, so that nothing else gets its id
+            made = self._made[key] = whole, make()
+        view: T = made[1]
+        return view
+
+
 def attend_block(
-    state: AttentionState | None, q: Tensor, block: Block, source: int, plan: Plan
+    state: AttentionState | None,
+    q: Tensor,
+    block: Block,
+    source: int,
+    plan: Plan,
+    views: Views,
 ) -> AttentionState | None:
     """Attend to the keys of `source` and merge the result into `state`.
 
@@ -60,18 +102,20 @@ def attend_block(
         The keys and values of `source`.
     source : int
     plan : Plan
+    views : Views
+        Of the call so far.
 
     Returns
     -------
     AttentionState or None
     """
-    k, v = block
+    k, v = views.halves(block)
     for tile in plan.tiles(source):
         with region("attend"):
             part = attend(
-                rows(q, tile.q),
-                rows(k, tile.k),
-                rows(v, tile.k),
+                views.rows(q, tile.q),
+                views.rows(k, tile.k),
+                views.rows(v, tile.k),
                 causal=tile.kind == "diagonal",
                 mask=plan.mask(source, tile, q.device),
                 scale=plan.scale,
@@ -83,8 +127,7 @@ def attend_block(
         with region("merge"):
             if state is None:
                 state = empty_state(q)
-            whole = len(tile.q) == q.shape[2]
-            (state if whole else state.rows(tile.q.start, tile.q.stop)).merge_(part)
+            views.part(state, tile.q).merge_(part)
     return state
 
 

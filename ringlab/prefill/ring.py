@@ -10,7 +10,7 @@ from ringlab.calls.exchange import Message, exchange
 from ringlab.layout import Contiguous, Layout
 from ringlab.numerics import AttentionState
 from ringlab.prefill import ring_backward
-from ringlab.prefill.blocks import Own, attend_block, finished
+from ringlab.prefill.blocks import Own, Views, attend_block, finished
 from ringlab.prefill.buffers import BlockBuffer, pack
 from ringlab.prefill.method import Gradients, attention
 from ringlab.prefill.plan import Plan
@@ -121,6 +121,7 @@ class Ring:
     def forward(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
         """W steps and W-1 hops; what is computed on is sent, what is received comes beside it."""
         state: AttentionState | None = None
+        views = Views()
         held, spare = BlockBuffer(k, plan.lengths), BlockBuffer(k, plan.lengths)
         if plan.moves(plan.rank, 0):
             pack(held.block(plan.rank), k, v)
@@ -129,7 +130,7 @@ class Ring:
             source = plan.source(step)
             if plan.tiles(source):
                 block = (k, v) if step == 0 else held.block(source)
-                state = attend_block(state, q, block, source, plan)
+                state = attend_block(state, q, block, source, plan, views)
             for handle in handles:
                 handle.wait()
             held, spare = spare, held

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from ringlab.machine.machine import Machine
 from ringlab.price.clock import PER_SECOND, seconds
 from ringlab.price.costs import durations
-from ringlab.price.engine import State, Times, run
-from ringlab.price.program import Program, take_apart
-from ringlab.timeline import Event, Timeline
+from ringlab.price.engine import Simulation, Times
+from ringlab.price.program import take_apart
+from ringlab.timeline import Timeline, log
 
 
 def price(recording: Timeline, machine: Machine | str) -> Timeline:
@@ -68,27 +68,15 @@ def price(recording: Timeline, machine: Machine | str) -> Timeline:
     if isinstance(machine, str):
         machine = Machine.named(machine)
     check_size(recording, machine)
-    program = take_apart(recording)
-    times = run(program, durations(recording, program, machine), State.zero(program))
-    return timed(recording, program, times)
+    simulation = Simulation(take_apart(recording))
+    times = simulation.run(durations(simulation, machine), simulation.at_zero())
+    return timed(recording, times)
 
 
-def timed(recording: Timeline, program: Program, times: Times) -> Timeline:
+def timed(recording: Timeline, times: Times) -> Timeline:
     """The recording with times."""
-    issued, begin, end = times.issued, list(times.begin), list(times.end)
-    for transfer, ends in enumerate(program.transfers):
-        arrived = times.arrived[transfer]
-        for place in ends:
-            begin[place], end[place] = issued[program.launch_of[place]], arrived
-    events = tuple(
-        Event._make((*event[:_START], start / PER_SECOND, stop / PER_SECOND, *event[_AFTER_END:]))
-        for event, start, stop in zip(recording.events, begin, end, strict=True)
-    )
-    return replace(recording, events=events, began=None)
-
-
-_START = Event._fields.index("start")
-_AFTER_END = Event._fields.index("end") + 1
+    clock = log.Times(times.begin / PER_SECOND, times.end / PER_SECOND)
+    return replace(recording, events=log.EventLog.of(recording.events).timed(clock), began=None)
 
 
 @dataclass(frozen=True)
@@ -142,19 +130,19 @@ def price_layers(recording: Timeline, machine: Machine | str, count: int) -> Lay
     if isinstance(machine, str):
         machine = Machine.named(machine)
     check_size(recording, machine)
-    program = take_apart(recording)
-    costs = durations(recording, program, machine)
-    state = State.zero(program)
+    simulation = Simulation(take_apart(recording))
+    costs = durations(simulation, machine)
+    state = simulation.at_zero()
     first: Timeline | None = None
     for done in range(1, count + 1):
-        times = run(program, costs, state)
-        first = first or timed(recording, program, times)
+        times = simulation.run(costs, state)
+        first = timed(recording, times) if first is None else first
         shift = times.state.ahead_of(state)
-        latest, state = max(state.clock), times.state
+        latest, state = int(state.clock.max()), times.state
         if shift is not None or done == count:
             rest = (count - done) * (shift or 0)
-            total = max(state.clock) + rest
-            last = shift if shift is not None else max(state.clock) - latest
+            total = int(state.clock.max()) + rest
+            last = shift if shift is not None else int(state.clock.max()) - latest
             return Layers(seconds(total), count, done, seconds(last), first)
     raise AssertionError
 

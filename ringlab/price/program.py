@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
+import numpy as np
+
+from ringlab.price.columns import COMPUTE, WAIT, Columns, Numbers, columns
+from ringlab.price.transfers import Incomplete, Transfers, transfers
 from ringlab.timeline import Timeline
-from ringlab.timeline.matching import GroupNumbers, meetings, partners
-
-COMPUTE, ISSUE, WAIT = 0, 1, 2
 
 
-class Step(NamedTuple):
-    """One thing a rank does.
+@dataclass(frozen=True)
+class Launches:
+    """What ranks issue at once, numbered in the order in which they began.
 
     Attributes
     ----------
-    what : {COMPUTE, ISSUE, WAIT}
-    event : int
-        Place of the event in the recording; for a launch that of its first operation.
-    launch : int
-        Number of the launch among those of all ranks; -1 for compute.
+    event : array
+        Place of the first event of each.
+    before : array
+        The one before it on the same rank in the same group; -1 if none.
+    of_event : array
+        For each event of the recording its launch, for a wait that which it waits for; -1 for
+        compute, and for a wait for what the recording does not hold.
     """
 
-    what: int
-    event: int
-    launch: int
+    event: Numbers
+    before: Numbers
+    of_event: Numbers
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+    @cached_property
+    def ends_of_chains(self) -> tuple[Numbers, Numbers]:
+        """The launches that nothing in their group comes before, and the last ones after them."""
+        head = np.arange(len(self))
+        for launch, before in enumerate(self.before.tolist()):
+            if before >= 0:
+                head[launch] = head[before]
+        last = np.zeros(len(self), dtype=np.int64)
+        last[head] = np.arange(len(self))  # the last assignment counts
+        heads = np.flatnonzero(self.before < 0)
+        return heads, last[heads]
 
 
 @dataclass(frozen=True)
@@ -34,37 +53,38 @@ class Program:
 
     Attributes
     ----------
-    world_size : int
-    steps : tuple of tuple of Step
-        Rank by rank, in issue order.
-    launch_of : dict of int to int
-        From the place of a communication event to its launch.
-    rank_of : tuple of int
-        Launch by launch, the rank that issues it.
-    operations : tuple of tuple of int
-        Launch by launch, its transfers.
-    before : tuple of int
-        Launch by launch, the one before it on the same rank in the same group; -1 if none.
-    transfers : tuple of tuple of int
-        Messages and collectives: the places of their events, a send before its receive.
+    events : Columns
+    transfers : Transfers
+    launches : Launches
+    by_rank : array
+        Places of all events, rank after rank, in issue order.
+    base : array
+        Event by event, the place of the last wait before it on its rank; where there is none,
+        minus 1 minus the rank.
     """
 
-    world_size: int
-    steps: tuple[tuple[Step, ...], ...]
-    launch_of: dict[int, int]
-    rank_of: tuple[int, ...]
-    operations: tuple[tuple[int, ...], ...]
-    before: tuple[int, ...]
-    transfers: tuple[tuple[int, ...], ...]
+    events: Columns
+    transfers: Transfers
+    launches: Launches
+    by_rank: Numbers
+    base: Numbers
 
     @property
-    def last_of(self) -> dict[int, int]:
-        """From a launch that nothing in its group comes before to the last one there."""
-        first: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for launch, before in enumerate(self.before):
-            first[launch] = launch if before < 0 else first[before]
-            last[first[launch]] = launch
+    def world_size(self) -> int:
+        """How many ranks."""
+        return self.events.world_size
+
+    @cached_property
+    def waits(self) -> Numbers:
+        """Places of the waits for launches of the recording."""
+        return np.flatnonzero((self.events.kind == WAIT) & (self.launches.of_event >= 0))
+
+    @cached_property
+    def last_waits(self) -> Numbers:
+        """Rank by rank, the place of the last wait; without one, minus 1 minus the rank."""
+        last = -1 - np.arange(self.world_size)
+        waits = self.by_rank[np.isin(self.by_rank, self.waits, assume_unique=True)]
+        last[self.events.rank[waits]] = waits
         return last
 
 
@@ -76,63 +96,59 @@ def take_apart(recording: Timeline) -> Program:
     ValueError
         If a message or a collective of the recording has an end that is not in it.
     """
-    transfers, transfer_of = _transfers(recording)
-    steps: list[list[Step]] = [[] for _ in range(recording.world_size)]
-    numbers: dict[tuple[int, int], int] = {}
-    latest: dict[tuple[int, int], int] = {}
-    groups = GroupNumbers()
-    launch_of: dict[int, int] = {}
-    rank_of: list[int] = []
-    operations: list[list[int]] = []
-    before: list[int] = []
-    for place, event in enumerate(recording.events):
-        rank, kind = event.rank, event.kind
-        if kind == "compute":
-            steps[rank].append(Step(COMPUTE, place, -1))
-            continue
-        key = rank, event.launch
-        number = numbers.get(key, -1)
-        if kind == "wait":
-            if number >= 0:
-                steps[rank].append(Step(WAIT, place, number))
-            continue
-        if number < 0:
-            number = numbers[key] = len(operations)
-            operations.append([])
-            rank_of.append(rank)
-            chain = rank, groups.of(event.group)
-            before.append(latest.get(chain, -1))
-            latest[chain] = number
-            steps[rank].append(Step(ISSUE, place, number))
-        launch_of[place] = number
-        operations[number].append(transfer_of[place])
-    return Program(recording.world_size, tuple(map(tuple, steps)), launch_of, tuple(rank_of),
-                   tuple(map(tuple, operations)), tuple(before), transfers)  # fmt: skip
+    events = columns(recording)
+    try:
+        moving = transfers(events)
+    except Incomplete as lonely:
+        what, rank = events.of(lonely.place), events.rank[lonely.place]
+        raise ValueError(
+            f"the {what.name} of rank {rank} at {what.site} has no counterpart in the "
+            "recording, so it has no price; record a run that ends well."
+        ) from None
+    launches = _launches(events)
+    by_rank = np.argsort(events.rank, kind="stable")
+    return Program(events, moving, launches, by_rank, _bases(events, launches, by_rank))
 
 
-def _transfers(recording: Timeline) -> tuple[tuple[tuple[int, ...], ...], dict[int, int]]:
-    """Messages and collectives with all their ends, in the order in which they began."""
-    partner, meeting = partners(recording), meetings(recording)
-    transfers: list[tuple[int, ...]] = []
-    transfer_of: dict[int, int] = {}
-    for place, event in enumerate(recording.events):
-        kind = event.kind
-        if kind == "compute" or kind == "wait" or place in transfer_of:
-            continue
-        if kind == "collective":
-            ends = meeting[place]
-            complete = len(ends) == len(event.group)
-        else:
-            other = partner.get(place)
-            complete = other is not None
-            ends = (place, other if other is not None else place)
-            ends = ends[::-1] if kind == "recv" else ends
-        if not complete:
-            raise ValueError(
-                f"the {event.name} of rank {event.rank} at {event.site} has no counterpart in the "
-                "recording, so it has no price; record a run that ends well."
-            )
-        for end in ends:
-            transfer_of[end] = len(transfers)
-        transfers.append(ends)
-    return tuple(transfers), transfer_of
+def _launches(events: Columns) -> Launches:
+    posts = np.flatnonzero((events.kind != COMPUTE) & (events.kind != WAIT))
+    width = int(events.launch.max(initial=0)) + 2
+    key = events.rank * width + events.launch
+    keys, first, inverse = np.unique(key[posts], return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")  # by what came first, not by rank
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    of_event = np.full(len(events), -1, dtype=np.int64)
+    of_event[posts] = number[inverse]
+    event = posts[first[order]]
+    waits = np.flatnonzero(events.kind == WAIT)
+    if len(keys):
+        found = np.minimum(np.searchsorted(keys, key[waits]), len(keys) - 1)
+        launch = number[found]
+        known = (keys[found] == key[waits]) & (event[launch] < waits)
+        of_event[waits[known]] = launch[known]
+    return Launches(event, _before(events, event), of_event)
+
+
+def _before(events: Columns, event: Numbers) -> Numbers:
+    chain = events.rank[event] * (int(events.group.max(initial=0)) + 1) + events.group[event]
+    order = np.argsort(chain, kind="stable")
+    follows = np.diff(chain[order], prepend=-1) == 0
+    before = np.full(len(event), -1, dtype=np.int64)
+    before[order[follows]] = order[np.flatnonzero(follows) - 1]
+    return before
+
+
+def _bases(events: Columns, launches: Launches, by_rank: Numbers) -> Numbers:
+    rank = events.rank[by_rank]
+    waits = (events.kind[by_rank] == WAIT) & (launches.of_event[by_rank] >= 0)
+    place = np.arange(len(by_rank))
+    begins = np.diff(rank, prepend=-1) != 0
+    # of each place the last one before it, in its rank, that is a wait
+    marks = np.where(waits, place, -1)
+    before = np.maximum.accumulate(np.append(-1, marks)[:-1]) if len(by_rank) else marks
+    begin = np.maximum.accumulate(np.where(begins, place, -1)) if len(by_rank) else marks
+    inside = before >= begin
+    base = np.empty(len(by_rank), dtype=np.int64)
+    base[by_rank] = np.where(inside, by_rank[np.maximum(before, 0)], -1 - rank)
+    return base

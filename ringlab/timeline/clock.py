@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ringlab.timeline.events import Event
+from ringlab.timeline.log import EventLog
 from ringlab.timeline.spans import Span
 
 if TYPE_CHECKING:
@@ -45,8 +49,9 @@ def require(timeline: Timeline) -> None:
     ------
     NoClock
     """
-    for event in timeline.events:
-        span(event)
+    if ends(timeline) is None:
+        for event in timeline.events:
+            span(event)
 
 
 def makespan(timeline: Timeline) -> float:
@@ -57,4 +62,13 @@ def makespan(timeline: Timeline) -> float:
     NoClock
         If an event has no times.
     """
+    found = ends(timeline)
+    if found is not None:
+        return float(found.max(initial=0.0))
     return max((span(event)[1] for event in timeline.events), default=0.0)
+
+
+def ends(timeline: Timeline) -> NDArray[np.float64] | None:
+    """When each event ended, where all have times and are kept as numbers; else None."""
+    events = timeline.events
+    return events.times.end if isinstance(events, EventLog) and events.times else None

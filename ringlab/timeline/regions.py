@@ -91,6 +91,11 @@ def current_label() -> str:
     return labels[-1] if labels else ""
 
 
+def labels_of_thread() -> list[str]:
+    """Names of the regions around the calling thread, outermost first; the list itself."""
+    return _thread.labels
+
+
 def listen(listener: Listener) -> None:
     """Call `listener` before each beginning and each end of a region, in any thread.
 

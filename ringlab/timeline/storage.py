@@ -26,7 +26,7 @@ def write(timeline: Timeline, path: str | os.PathLike[str]) -> Path:
         "began": timeline.began,
         "fields": Event._fields,
         "work_fields": Work._fields,
-        "events": timeline.events,
+        "events": tuple(timeline.events),
     }
     target.write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")
     return target

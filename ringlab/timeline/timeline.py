@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,15 +26,16 @@ class Timeline:
     Parameters
     ----------
     world_size : int
-    events : tuple of Event
-        In the order in which the world saw them; within a rank, in issue order.
+    events : sequence of Event
+        A tuple, or a log that reads like one. In the order in which the world saw them; within a
+        rank, in issue order.
     began : float, optional
         Unix time of second 0 of a run on real ranks. Two timelines that differ in nothing else
         are equal.
     """
 
     world_size: int
-    events: tuple[Event, ...] = ()
+    events: Sequence[Event] = ()
     began: float | None = field(default=None, compare=False)
 
     def __iter__(self) -> Iterator[Event]:

@@ -11,7 +11,7 @@ import re
 import sys
 import threading
 import warnings
-from types import FrameType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 import torch
@@ -19,7 +19,9 @@ import typing_extensions
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _WORLD = os.path.dirname(__file__) + os.sep
-_LIBRARY = (_TORCH, _WORLD, "<frozen ", "<eval_with_key>")  # the last is code that torch makes
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_AROUND = (f"{_PACKAGE}meter.py", f"{_PACKAGE}grade{os.sep}")  # what runs a program to look at it
+_LIBRARY = (_TORCH, _WORLD, *_AROUND, "<frozen ", "<eval_with_key>")  # the last: made by torch
 _INTERPRETER = {
     module.__file__ for module in (contextlib, copy, threading, typing_extensions, warnings)
 }  # the last two wrap what is deprecated
@@ -65,12 +67,24 @@ def is_library(filename: str) -> bool:
     return generated or filename.startswith(_LIBRARY) or filename in _INTERPRETER
 
 
+_Position = tuple[int, int]
+_sites: dict[_Position, tuple[CodeType, Site]] = {}
+"""Sites found before, as a frame's line is slow to find; with their code, which keeps its id."""
+
+
 def site_of(frame: FrameType | None) -> Site:
     """The innermost line, from `frame` outwards, that belongs to the user's program."""
     while frame is not None:
         code = frame.f_code
         if not is_library(code.co_filename):
-            return Site(code.co_filename, frame.f_lineno, code.co_name)
+            position = id(code), frame.f_lasti
+            known = _sites.get(position)
+            if known is None:
+                site = Site(code.co_filename, frame.f_lineno, code.co_name)
+                if len(_sites) >= 4096:
+                    _sites.clear()
+                known = _sites[position] = code, site
+            return known[1]
         frame = frame.f_back
     return UNKNOWN
 

@@ -272,4 +272,4 @@ def test_a_stuck_thread_that_wakes_up_later_does_no_harm(own_group):
     assert woke == ["ringlab_virtual"]
     dist.all_reduce(x, group=own_group)
     assert (funcol.all_reduce(x, "sum", own_group) + 0).item() == 1.0
-    assert not isinstance(c10d._world, ringlab.world.virtual.internals._WorldSwitch)
+    assert not isinstance(c10d._world, ringlab.world.virtual.tables._WorldSwitch)

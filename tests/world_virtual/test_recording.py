@@ -14,7 +14,7 @@ from ringlab import World, ring_attention
 from ringlab.numerics import AttentionState, attend
 from ringlab.timeline import region
 from ringlab.world import WorldError
-from ringlab.world.virtual import internals
+from ringlab.world.virtual import tables
 from tests.world_virtual.verdicts import line_of
 
 
@@ -243,9 +243,9 @@ def fails():
 @pytest.mark.parametrize("program", [layer, leaves_a_mode, fails])
 def test_a_thread_that_ends_holds_no_mode_which_would_outlive_python(program, monkeypatch):
     left = []
-    forget = internals.stop_being_rank
+    forget = tables.stop_being_rank
     monkeypatch.setattr(
-        internals,
+        tables,
         "stop_being_rank",
         lambda: (left.append(torch._C._len_torch_dispatch_stack()), forget()),
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from ringlab.world.virtual.operations import Group, Launch, Operation, Order, transfer
 
@@ -29,6 +30,13 @@ class Meeting:
     def __init__(self) -> None:
         self.posted: dict[int, Operation] = {}
         self.arrived: list[Operation] = []
+
+
+class Edge(NamedTuple):
+    """What is posted and unmatched between two ranks of a group, in one direction."""
+
+    sends: list[Operation]
+    recvs: list[Operation]
 
 
 class Board:
@@ -57,8 +65,7 @@ class Board:
         # launches that are not done, by rank and group, first in line first; stream only
         self.lines: dict[int, dict[Group, deque[Launch]]] = defaultdict(dict)
         # posted and unmatched operations of an edge, in order of posting
-        self._sends: dict[tuple[Group, int, int], list[Operation]] = defaultdict(list)
-        self._recvs: dict[tuple[Group, int, int | None], list[Operation]] = defaultdict(list)
+        self._edges: dict[tuple[Group, int | None, int], Edge] = {}
         self._meetings: dict[Group, dict[int, Meeting]] = defaultdict(dict)
         self._calls: dict[tuple[Group, int], int] = defaultdict(int)
         self._meeting_of: dict[Operation, tuple[int, Meeting]] = {}
@@ -67,8 +74,7 @@ class Board:
     def clear(self) -> None:
         """Forget everything, so that nothing keeps the program's tensors alive."""
         self.lines.clear()
-        self._sends.clear()
-        self._recvs.clear()
+        self._edges.clear()
         self._meetings.clear()
         self._meeting_of.clear()
 
@@ -96,7 +102,12 @@ class Board:
 
     def _shelve(self, op: Operation) -> None:
         if op.kind != "collective":
-            self._shelf(op).append(op)
+            edge = self._edge(op)
+            mine, theirs = (
+                (edge.sends, edge.recvs) if op.kind == "send" else (edge.recvs, edge.sends)
+            )
+            op.shelf, op.opposite = mine, theirs
+            mine.append(op)
             return
         number = self._calls[op.group, op.rank]
         self._calls[op.group, op.rank] = number + 1
@@ -104,15 +115,14 @@ class Board:
         meeting.posted[op.rank] = op
         self._meeting_of[op] = number, meeting
 
-    def _shelf(self, op: Operation) -> list[Operation]:
-        if op.kind == "send":
-            return self._sends[op.group, op.rank, known(op.peer)]
-        return self._recvs[op.group, op.rank, op.peer]
-
-    def _opposite(self, op: Operation) -> list[Operation]:
-        if op.kind == "send":
-            return self._recvs[op.group, known(op.peer), op.rank]
-        return self._sends[op.group, known(op.peer), op.rank]
+    def _edge(self, op: Operation) -> Edge:
+        """Where a message goes along; a receive from any source has an edge from nowhere."""
+        source, target = (op.rank, op.peer) if op.kind == "send" else (op.peer, op.rank)
+        key = op.group, source, known(target)
+        edge = self._edges.get(key)
+        if edge is None:
+            edge = self._edges[key] = Edge([], [])
+        return edge
 
     # ---- what an operation lacks -------------------------------------------------------
 
@@ -139,7 +149,7 @@ class Board:
         elif self.order == "host":
             yield op.peer, None
         else:
-            place, theirs = self._shelf(op).index(op), self._opposite(op)
+            place, theirs = op.shelf.index(op), op.opposite
             yield op.peer, theirs[place] if place < len(theirs) else None
 
     # ---- matching ----------------------------------------------------------------------
@@ -167,8 +177,8 @@ class Board:
         partner = self._partner(op)
         if partner is None:
             return ()
-        self._shelf(op).remove(op)
-        self._shelf(partner).remove(partner)
+        op.shelf.remove(op)
+        partner.shelf.remove(partner)
         send, recv = (op, partner) if op.kind == "send" else (partner, op)
         recv.peer = send.rank
         transfer(send, recv)
@@ -179,14 +189,15 @@ class Board:
     def _partner(self, op: Operation) -> Operation | None:
         if self.order == "stream":
             # first in, first out: a partner that is not active yet holds up those behind it
-            first = next(iter(self._opposite(op)), None)
+            first = op.opposite[0] if op.opposite else None
             return first if first is not None and first.launch.active else None
+        candidates = op.opposite
         if op.peer is None:
-            candidates = [o for r in op.group.ranks for o in self._sends[op.group, r, op.rank]]
+            edges = (self._edges.get((op.group, r, op.rank)) for r in op.group.ranks)
+            candidates = [o for edge in edges if edge is not None for o in edge.sends]
         elif op.kind == "send":
-            candidates = self._opposite(op) + self._recvs[op.group, op.peer, None]
-        else:
-            candidates = self._opposite(op)
+            anybody = self._edges.get((op.group, None, op.peer))
+            candidates = candidates + (anybody.recvs if anybody is not None else [])
         fitting = [other for other in candidates if other.tag == op.tag]
         return min(fitting, key=lambda other: other.serial, default=None)
 

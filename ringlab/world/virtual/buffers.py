@@ -8,8 +8,14 @@ import torch
 from torch import Tensor
 
 from ringlab.world.errors import BadCall
-from ringlab.world.virtual import internals
+from ringlab.world.virtual import modes
 from ringlab.world.virtual.operations import describe, same_place
+
+
+def is_plain(tensor: Tensor) -> bool:
+    """Whether `check_buffers` has nothing against a tensor alone, at a glance."""
+    on_host = tensor.is_meta or tensor.is_cpu
+    return on_host and tensor.layout is torch.strided and tensor.is_contiguous()
 
 
 def check_buffers(name: str, tensors: Sequence[Tensor], contiguous: Sequence[Tensor]) -> None:
@@ -59,7 +65,7 @@ def chunks(whole: Tensor, size: int, members: int, name: str, which: str) -> lis
             f"{name} over {members} ranks with {size} elements a rank needs a contiguous {which} "
             f"of {size * members} elements; given is {describe(whole)}."
         )
-    with internals.unobserved():
+    with modes.unobserved():
         flat = whole.detach().view(-1)
         return [flat[i * size : (i + 1) * size] for i in range(members)]
 
@@ -77,7 +83,7 @@ def split(whole: Tensor, sizes: Sequence[int] | None, members: int, which: str) 
             f"all_to_all_single: the {which}'s first dimension, {length}, does not divide by "
             f"{members} ranks; pass {which}_split_sizes."
         )
-    with internals.unobserved():
+    with modes.unobserved():
         return list(whole.detach().split(list(sizes) if sizes else [length // members] * members))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from ringlab.world.virtual import internals
+from ringlab.world.virtual import fit, tables
 
 _frames: Any = torch._C._dynamo.eval_frame
 _COMPARTMENT = "set_eval_frame_isolate_recompiles_id"
@@ -45,7 +45,7 @@ def misfits() -> list[str]:
     ]
 
 
-internals.refuse(misfits())
+fit.refuse(misfits())
 
 
 def separate_ranks() -> None:
@@ -56,7 +56,7 @@ def separate_ranks() -> None:
     def enter_compartment(number: int) -> int:
         """Enter a compartment and return the number of the one that was left."""
         left, _current.compartment = _current.compartment, number
-        rank = internals.current_rank()
+        rank = tables.current_rank()
         if rank is not None:
             if number not in rank.compartments:
                 rank.compartments[number] = next(_numbers)
@@ -66,7 +66,7 @@ def separate_ranks() -> None:
 
     def set_callback(callback: Any) -> Any:
         """Set what compiles the frames that come, on a rank nothing."""
-        compiles = callable(callback) and internals.current_rank() is not None
+        compiles = callable(callback) and tables.current_rank() is not None
         return original(None if compiles else callback)
 
     own = enter_compartment if HAS_COMPARTMENTS else set_callback

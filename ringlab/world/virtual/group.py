@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ringlab.world.collective import Call
 from ringlab.world.errors import BadCall
-from ringlab.world.virtual import internals
-from ringlab.world.virtual.buffers import check_buffers, chunks, one_a_member, split
+from ringlab.world.virtual import tables
+from ringlab.world.virtual.buffers import check_buffers, chunks, is_plain, one_a_member, split
 from ringlab.world.virtual.operations import describe
 from ringlab.world.virtual.reductions import reduction_name
 from ringlab.world.virtual.works import VirtualWork
@@ -40,7 +40,7 @@ class VirtualGroup(dist.ProcessGroup):
     @property
     def group_name(self) -> str:
         """The name that torch's own table gives this group, or gave before it was destroyed."""
-        return internals.name_of(self) or self._shared.name
+        return tables.name_of(self) or self._shared.name
 
     @property
     def pg_name(self) -> str:
@@ -49,11 +49,11 @@ class VirtualGroup(dist.ProcessGroup):
 
     def getBackendName(self) -> str:  # noqa: N802  torch's name
         """Name of the backend."""
-        return internals.BACKEND
+        return tables.BACKEND
 
     def name(self) -> str:
         """Name of the backend."""
-        return internals.BACKEND
+        return tables.BACKEND
 
     def shutdown(self) -> None:
         """Nothing to release."""
@@ -86,7 +86,9 @@ class VirtualGroup(dist.ProcessGroup):
         self, kind: Literal["send", "recv"], tensors: list[Tensor], peer: int | None, tag: int
     ) -> VirtualWork:
         (tensor,) = tensors
-        self._check(kind, tensors, tensors)
+        self._run.check_caller(self._world_rank)
+        if not is_plain(tensor):
+            check_buffers(kind, tensors, tensors)
         return self._run.post_message(self._shared, self._world_rank, kind, tensor, peer, tag)
 
     # ---- collectives -------------------------------------------------------------------

@@ -6,7 +6,6 @@ until then a rank must not write what it sends, and neither read nor write what 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from ringlab.operators.sizes import tensors
 from ringlab.timeline import Work
 from ringlab.world.errors import BufferHazard
 from ringlab.world.source import Site, current_site
+from ringlab.world.virtual.calls import Facts
 from ringlab.world.virtual.extents import Extent, extent_of, follows, joined, overlap
 from ringlab.world.virtual.operations import Operation, describe
 from ringlab.world.virtual.seals import Seal
@@ -48,6 +48,9 @@ class Hazards:
     def __init__(self, rank: int) -> None:
         self._rank = rank
         self._buffers: list[_Buffer] = []
+        # what the addresses of the buffers refer to, and of those that are filled
+        self._spaces: set[int] = set()
+        self._filled_spaces: set[int] = set()
         self._sealed: dict[Operation, list[_Sealed]] = {}
 
     def __bool__(self) -> bool:
@@ -56,6 +59,8 @@ class Hazards:
     def clear(self) -> None:
         """Forget everything, so that nothing keeps the program's tensors alive."""
         self._buffers.clear()
+        self._spaces.clear()
+        self._filled_spaces.clear()
         self._sealed.clear()
 
     def posted(self, op: Operation, sent: Sequence[Tensor], filled: Sequence[Tensor]) -> None:
@@ -70,16 +75,40 @@ class Hazards:
         into, out_of = _merged(fills, self._shared), _merged(reads)
         own = into + out_of
         for one in own:
-            for other in self._buffers:
-                if (one.filled or other.filled) and overlap(one.extent, other.extent):
-                    raise self._posted_twice(one, other)
+            self._refuse_overlap(one)
         in_place = any(overlap(one.extent, other.extent) for one in into for other in out_of)
-        self._buffers += own
+        for one in own:
+            self._add(one)
         if own and not own[0].sample.is_meta:
             # what is sent from where it is filled must keep its contents until then
             sealed = [(b, Seal.of(b.sample, poison=True)) for b in fills if not in_place]
             sealed += [(b, Seal.of(b.sample, poison=False)) for b in reads]
             self._sealed[op] = [_Sealed(b, seal) for b, seal in sealed if seal is not None]
+
+    def posted_message(self, op: Operation, tensor: Tensor, filled: bool) -> None:
+        """Take the buffer of a message that begins; as `posted`, quicker where it has no data."""
+        if not tensor.is_meta:
+            one = (tensor,)
+            self.posted(op, () if filled else one, one if filled else ())
+            return
+        extent = extent_of(tensor)
+        if extent is not None:
+            buffer = _Buffer(op, tensor, extent, filled)
+            self._refuse_overlap(buffer)
+            self._add(buffer)
+
+    def _refuse_overlap(self, one: _Buffer) -> None:
+        if one.extent.space not in self._spaces:
+            return
+        for other in self._buffers:
+            if (one.filled or other.filled) and overlap(one.extent, other.extent):
+                raise self._posted_twice(one, other)
+
+    def _add(self, one: _Buffer) -> None:
+        self._buffers.append(one)
+        self._spaces.add(one.extent.space)
+        if one.filled:
+            self._filled_spaces.add(one.extent.space)
 
     def over(self, op: Operation, site: Site) -> None:
         """Give the buffers of an operation back: it has been waited for.
@@ -90,12 +119,15 @@ class Hazards:
             If a buffer is not as it was when the operation began.
         """
         self._buffers = [buffer for buffer in self._buffers if buffer.op is not op]
+        if not self._buffers:  # until then what is in the sets is only looked at in vain
+            self._spaces.clear()
+            self._filled_spaces.clear()
         for buffer, seal in self._sealed.pop(op, ()):
             if seal.is_broken:
                 raise self._changed_unseen(buffer, site)
 
     def touched(
-        self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], work: Work | None
+        self, facts: Facts, args: Sequence[Any], kwargs: Mapping[str, Any], work: Work | None
     ) -> None:
         """Compare what an operator has read and written with what is in flight.
 
@@ -104,19 +136,26 @@ class Hazards:
         BufferHazard
         """
         reads_nothing = work is not None and not work.bytes_read
-        accesses = _accesses(func)
-        if accesses is None:
+        if facts.accesses is None:
             for tensor in tensors((args, list(kwargs.values()))):
-                self._compare(func, tensor, writes=False)
+                self._compare(facts.func, tensor, writes=False)
             return
-        for place, name, writes in accesses:
+        given = len(args)
+        for place, name, writes in facts.accesses:
             if reads_nothing and not writes:
                 continue
-            value = args[place] if place < len(args) else kwargs.get(name)
-            for tensor in tensors(value):
-                self._compare(func, tensor, writes)
+            value = args[place] if place < given else kwargs.get(name)
+            if type(value) is Tensor:
+                self._compare(facts.func, value, writes)
+            elif value is not None:
+                for tensor in tensors(value):
+                    self._compare(facts.func, tensor, writes)
 
     def _compare(self, func: Any, tensor: Tensor, writes: bool) -> None:
+        if tensor.is_meta:
+            spaces = self._spaces if writes else self._filled_spaces
+            if tensor.untyped_storage()._cdata not in spaces:
+                return
         extent = extent_of(tensor)
         if extent is None:
             return
@@ -220,19 +259,3 @@ def _merged(
         else:
             merged.append(buffer)
     return merged
-
-
-@functools.cache
-def _accesses(func: Any) -> tuple[tuple[int, str, bool], ...] | None:
-    """Of each tensor argument of an operator its place, its name and whether it is written.
-
-    None for an operator without a schema, a higher-order one: it reads what it is given.
-    """
-    schema = getattr(func, "_schema", None)
-    if schema is None:
-        return None
-    return tuple(
-        (place, arg.name, arg.alias_info is not None and arg.alias_info.is_write)
-        for place, arg in enumerate(schema.arguments)
-        if "Tensor" in str(arg.type)
-    )

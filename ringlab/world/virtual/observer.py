@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -11,7 +10,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ringlab.world.errors import BufferHazard
-from ringlab.world.virtual import internals
+from ringlab.world.source import current_site
+from ringlab.world.virtual import modes
+from ringlab.world.virtual.calls import Calls, facts_of
 from ringlab.world.virtual.hazards import Hazards
 from ringlab.world.virtual.recording import Recording
 
@@ -33,6 +34,7 @@ class Observer(TorchDispatchMode):
     ----------
     rank : int
     recording : Recording
+    calls : Calls
     hazards : Hazards
         What the rank must not touch.
     fail : callable
@@ -41,9 +43,12 @@ class Observer(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, rank: int, recording: Recording, hazards: Hazards, fail: Fail) -> None:
+    def __init__(
+        self, rank: int, recording: Recording, calls: Calls, hazards: Hazards, fail: Fail
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch
-        self._rank, self._recording, self._hazards, self._fail = rank, recording, hazards, fail
+        self._rank, self._recording, self._calls = rank, recording, calls
+        self._hazards, self._fail = hazards, fail
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -57,7 +62,7 @@ class Observer(TorchDispatchMode):
 
     def start(self) -> None:
         """See what the calling thread computes from here on, until its modes are dropped."""
-        internals.push_mode(self)
+        modes.push_mode(self)
 
     def __torch_dispatch__(
         self,
@@ -67,41 +72,27 @@ class Observer(TorchDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Call the operator, note it, and see what it has touched."""
-        kwargs = kwargs or {}
-        if internals.is_tracing():
-            return func(*args, **kwargs)
-        if not _PLAIN.issuperset(types):
+        if _depth() and modes.is_tracing():
+            return func(*args, **(kwargs or {}))
+        if types and not _PLAIN.issuperset(types):
             return NotImplemented
-        if _is_composite(func):
-            with internals.mode_pushed(self):
-                return func.decompose(*args, **kwargs)
-        result = func(*args, **kwargs)
-        if not _is_unseen(func):
-            work = self._recording.computed(self._rank, func, args, kwargs, result)
-            if self._hazards and (work is None or work.kind != "free"):
+        facts = facts_of(func)
+        if facts.composite:
+            with modes.mode_pushed(self):
+                return func.decompose(*args, **(kwargs or {}))
+        if facts.unseen:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        kwargs = kwargs or {}
+        result, call = self._calls.made(facts, args, kwargs)
+        if not call.free:
+            self._recording.computed(self._rank, call, current_site())
+            if self._hazards:
                 try:
-                    self._hazards.touched(func, args, kwargs, work)
+                    self._hazards.touched(facts, args, kwargs, call.work)
                 except BufferHazard as hazard:
                     self._fail(hazard)
         return result
 
 
-_COMMUNICATION = {"c10d", "_c10d_functional", "_c10d_functional_autograd"}
 _PLAIN = {Tensor, torch.nn.Parameter}
-
-
-@functools.cache
-def _is_unseen(func: Any) -> bool:
-    """Whether an operator touches no data itself: views, and what only starts an operation."""
-    if getattr(func, "namespace", "") in _COMMUNICATION or getattr(func, "is_view", False):
-        return True
-    return torch.Tag.inplace_view in getattr(func, "tags", ())
-
-
-@functools.cache
-def _is_composite(func: Any) -> bool:
-    """Whether an operator only calls others: torch takes it apart, but not in inference mode."""
-    has_kernel = getattr(func, "has_kernel_for_dispatch_key", None)
-    if has_kernel is None:
-        return False
-    return bool(has_kernel(torch._C.DispatchKey.CompositeImplicitAutograd))
+_depth = torch._C._len_torch_dispatch_stack

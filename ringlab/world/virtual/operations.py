@@ -7,7 +7,7 @@ what a rank hands over at once: one operation, or a whole ``batch_isend_irecv``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 from ringlab.operators.sizes import dtype_name
 from ringlab.world.errors import MessageMismatch
 from ringlab.world.source import Site
+from ringlab.world.virtual import modes
 
 Order = Literal["stream", "host"]
 Kind = Literal["send", "recv", "collective"]
@@ -37,7 +38,6 @@ class Group:
     ranks: tuple[int, ...]
 
 
-@dataclass(eq=False, slots=True)
 class Launch:
     """What one rank hands to one group at once.
 
@@ -57,18 +57,24 @@ class Launch:
         Operations that have been waited for.
     """
 
-    rank: int
-    group: Group
-    number: int
-    size: int
-    whole: bool
-    active: bool = False
-    unmatched: int = 0
-    waited: int = 0
-    operations: list[Operation] = field(default_factory=list)
+    __slots__ = (
+        "active",
+        "group",
+        "number",
+        "operations",
+        "rank",
+        "size",
+        "unmatched",
+        "waited",
+        "whole",
+    )
 
-    def __post_init__(self) -> None:
-        self.unmatched = self.size
+    def __init__(self, rank: int, group: Group, number: int, size: int, whole: bool) -> None:
+        self.rank, self.group, self.number = rank, group, number
+        self.size, self.whole = size, whole
+        self.active = False
+        self.unmatched, self.waited = size, 0
+        self.operations: list[Operation] = []
 
     @property
     def done(self) -> bool:
@@ -76,7 +82,6 @@ class Launch:
         return self.unmatched == 0
 
 
-@dataclass(eq=False, slots=True)
 class Operation:
     """One rank's part in a message or a collective.
 
@@ -92,25 +97,53 @@ class Operation:
         Counts the operations of a run in the order in which they were posted.
     event : int
         Where the recording holds it.
+    shelf, opposite : list of Operation
+        Where the board keeps the unmatched messages of this edge, and those they meet.
     finish : callable or None
         Writes the received data into the program's tensors; run once, in ``wait``.
     """
 
-    kind: Kind
-    name: str
-    rank: int
-    group: Group
-    launch: Launch
-    site: Site
-    peer: int | None = None
-    tag: int = 0
-    tensor: Tensor | None = None
-    call: Any = None
-    serial: int = -1
-    event: int = -1
-    matched: bool = False
-    waited: bool = False
-    finish: Callable[[], None] | None = None
+    __slots__ = (
+        "call",
+        "event",
+        "finish",
+        "group",
+        "kind",
+        "launch",
+        "matched",
+        "name",
+        "opposite",
+        "peer",
+        "rank",
+        "serial",
+        "shelf",
+        "site",
+        "tag",
+        "tensor",
+        "waited",
+    )
+
+    def __init__(
+        self,
+        kind: Kind,
+        name: str,
+        rank: int,
+        group: Group,
+        launch: Launch,
+        site: Site,
+        peer: int | None = None,
+        tag: int = 0,
+        tensor: Tensor | None = None,
+        call: Any = None,
+    ) -> None:
+        self.kind, self.name, self.rank, self.group = kind, name, rank, group
+        self.launch, self.site, self.peer, self.tag = launch, site, peer, tag
+        self.tensor, self.call = tensor, call
+        self.serial = self.event = -1
+        self.matched = self.waited = False
+        self.finish: Callable[[], None] | None = None
+        self.shelf: list[Operation] = _NOWHERE
+        self.opposite: list[Operation] = _NOWHERE
 
     @property
     def done(self) -> bool:
@@ -134,6 +167,9 @@ class Operation:
         return f"{self.what} at {self.site}"
 
 
+_NOWHERE: list[Operation] = []  # of what is not a message
+
+
 def transfer(send: Operation, recv: Operation) -> None:
     """Check that two ends agree, and stage the data that the receiver's wait will write."""
     source, target = send.tensor, recv.tensor
@@ -141,7 +177,7 @@ def transfer(send: Operation, recv: Operation) -> None:
     if (
         source.shape != target.shape
         or source.dtype != target.dtype
-        or not same_place(source, target)
+        or source.is_meta != target.is_meta
     ):
         raise MessageMismatch(
             f"rank {send.rank} sends {describe(source)} and rank {recv.rank} receives "
@@ -170,7 +206,10 @@ def same_place(one: Tensor, other: Tensor) -> bool:
 
 def stage(tensor: Tensor) -> Tensor | None:
     """A copy of what a tensor holds at this moment; None where it holds nothing (meta)."""
-    return None if tensor.is_meta else tensor.detach().clone()
+    if tensor.is_meta:
+        return None
+    with modes.unobserved():
+        return tensor.detach().clone()
 
 
 def write(target: Tensor, value: Tensor) -> None:

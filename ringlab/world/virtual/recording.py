@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import torch
 from torch import Tensor
 
-from ringlab import operators
-from ringlab.operators.sizes import dtype_name, tensors
-from ringlab.timeline import Event, Work
-from ringlab.timeline.regions import current_label
-from ringlab.world.source import Site, current_site
+from ringlab.operators.sizes import dtype_name
+from ringlab.timeline.log import NONE, EventLog, What
+from ringlab.timeline.regions import labels_of_thread
+from ringlab.world.source import Site
+from ringlab.world.virtual.calls import Computed
 from ringlab.world.virtual.operations import Operation
-
-
-class _Computed(NamedTuple):
-    """What calls of an operator with the same shapes have in common."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    work: Work | None
 
 
 class Recording:
@@ -35,42 +24,62 @@ class Recording:
 
     Attributes
     ----------
-    events : list of Event
+    events : EventLog
     steps : list of int
         For each rank the launches it has waited for; a batch counts once each of its operations
         has been waited for.
     """
 
     def __init__(self, size: int) -> None:
-        self.events: list[Event] = []
+        self.events = EventLog()
         self.steps = [0] * size
-        self._known: dict[Any, _Computed] = {}
+        self._labels: list[list[str]] = [[] for _ in range(size)]
+        self._numbers: dict[Any, int] = {}
+        self._from_anybody: set[Operation] = set()
+
+    def begins(self, rank: int) -> None:
+        """Take note of the calling thread, which is to be a rank."""
+        self._labels[rank] = labels_of_thread()
 
     def posted(self, op: Operation, tensor: Tensor | None, sent: int, received: int) -> None:
         """Note that a rank has posted a message or its part in a collective."""
-        shape = () if tensor is None else tuple(tensor.shape)
-        dtype = "" if tensor is None else dtype_name(tensor.dtype)
+        shape, dtype = (None, None) if tensor is None else (tensor.shape, tensor.dtype)
+        labels = self._labels[op.rank]
+        label = labels[-1] if labels else ""
+        key = op.kind, op.name, op.group, op.site, sent, received, shape, dtype, label
+        number = self._numbers.get(key)
+        if number is None:
+            what = What(op.kind, op.name, op.group.ranks, sent, received, tuple(shape or ()),
+                        "" if dtype is None else dtype_name(dtype), op.site.place, label,
+                        None)  # fmt: skip
+            number = self._numbers[key] = self.events.describe(what)
         op.event = len(self.events)
-        self.events.append(
-            Event(op.rank, op.kind, op.name, op.launch.number, op.group.ranks, op.peer, sent,
-                  received, shape, dtype, op.site.place, self.steps[op.rank], current_label())
-        )  # fmt: skip
+        peer = op.peer
+        if peer is None:
+            peer = NONE
+            if op.kind == "recv":
+                self._from_anybody.add(op)
+        self.events.add(number, op.rank, op.launch.number, peer, self.steps[op.rank])
 
     def matched(self, op: Operation) -> None:
         """Note the sender of a receive from any source."""
-        if op.kind == "recv" and op.event >= 0:
-            event = self.events[op.event]
-            if event.peer is None:
-                self.events[op.event] = event._replace(peer=op.peer)
+        if op in self._from_anybody and op.peer is not None:
+            self._from_anybody.remove(op)
+            self.events.set_peer(op.event, op.peer)
 
     def waits(self, op: Operation, site: Site) -> None:
         """Note that a rank begins to wait for an operation."""
         if op.event < 0:
             return
-        self.events.append(
-            Event(op.rank, "wait", op.name, op.launch.number, op.group.ranks, op.peer, 0, 0, (),
-                  "", site.place, self.steps[op.rank], current_label())
-        )  # fmt: skip
+        labels = self._labels[op.rank]
+        label = labels[-1] if labels else ""
+        key = op.name, op.group, site, label
+        number = self._numbers.get(key)
+        if number is None:
+            what = What("wait", op.name, op.group.ranks, 0, 0, (), "", site.place, label, None)
+            number = self._numbers[key] = self.events.describe(what)
+        peer = NONE if op.peer is None else op.peer
+        self.events.add(number, op.rank, op.launch.number, peer, self.steps[op.rank])
 
     def waited(self, op: Operation) -> None:
         """Note that a rank has waited for an operation, for the first time."""
@@ -79,60 +88,14 @@ class Recording:
         if launch.waited == launch.size and op.event >= 0:
             self.steps[op.rank] += 1
 
-    def computed(
-        self, rank: int, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
-    ) -> Work | None:
-        """Note an operator that a rank has computed, unless it is free, as a view is.
-
-        Returns
-        -------
-        Work or None
-            None where no formula knows it.
-        """
-        key = func, _signature(args), _signature(kwargs.values())
-        try:
-            known = self._known[key]
-        except KeyError:
-            known = _describe(func, args, kwargs, result)
-            if not _depends_on_data(func, args):
-                self._known[key] = known
-        except TypeError:  # an argument that has no hash
-            known = _describe(func, args, kwargs, result)
-        name, shape, dtype, work = known
-        if work is None or work.kind != "free":
-            self.events.append(
-                Event(rank, "compute", name, -1, (), None, 0, 0, shape, dtype,
-                      current_site().place, self.steps[rank], current_label(), None, None, work)
-            )  # fmt: skip
-        return work
-
-
-def _signature(values: Iterable[Any]) -> tuple[Any, ...]:
-    """What the work of an operator follows from: shapes, dtypes and everything but tensors."""
-    return tuple(
-        [
-            (value.shape, value.dtype)
-            if isinstance(value, Tensor)
-            else _signature(value)
-            if isinstance(value, (list, tuple))
-            else value
-            for value in values
-        ]
-    )
-
-
-def _depends_on_data(func: Any, args: Sequence[Any]) -> bool:
-    """Whether two calls with the same shapes may differ in work, as by what a mask allows."""
-    if torch.Tag.dynamic_output_shape in getattr(func, "tags", ()):
-        return True
-    return any(tensor.dtype == torch.bool and not tensor.is_meta for tensor in tensors(args))
-
-
-def _describe(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> _Computed:
-    work = operators.work(func, args, kwargs, result)
-    schema = getattr(func, "_schema", None)  # a higher-order operator has none
-    name = func.name() if schema is None else schema.name
-    sample = next(tensors((args, list(kwargs.values()), result)), None)
-    if sample is None:
-        return _Computed(name, (), "", work)
-    return _Computed(name, tuple(sample.shape), dtype_name(sample.dtype), work)
+    def computed(self, rank: int, call: Computed, site: Site) -> None:
+        """Note an operator that a rank has computed."""
+        labels = self._labels[rank]
+        label = labels[-1] if labels else ""
+        key = call, site, label
+        number = self._numbers.get(key)
+        if number is None:
+            what = What("compute", call.name, (), 0, 0, call.shape, call.dtype, site.place,
+                        label, call.work)  # fmt: skip
+            number = self._numbers[key] = self.events.describe(what)
+        self.events.add(number, rank, -1, NONE, self.steps[rank])

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import Any, Literal
+import time
+from collections.abc import Sequence
+from typing import Literal
 
 from torch import Tensor
 
 from ringlab.world.collective import Call, collective_bytes
 from ringlab.world.errors import BadCall, HungRank, WorldError
 from ringlab.world.source import Site, current_site
-from ringlab.world.virtual import collectives, internals, reports
-from ringlab.world.virtual.arguments import private_copy
+from ringlab.world.virtual import batches, collectives, modes, reports, tables
 from ringlab.world.virtual.board import Board
-from ringlab.world.virtual.crew import Crew, Life, TurnExpired
+from ringlab.world.virtual.calls import Calls
 from ringlab.world.virtual.deadlock import report
 from ringlab.world.virtual.group import VirtualGroup
 from ringlab.world.virtual.hazards import Hazards
+from ringlab.world.virtual.launches import Launches
 from ringlab.world.virtual.observer import Observer
-from ringlab.world.virtual.operations import Group, Launch, Operation, Order
+from ringlab.world.virtual.operations import Group, Operation, Order
 from ringlab.world.virtual.recording import Recording
 from ringlab.world.virtual.roll_call import RollCall
 from ringlab.world.virtual.scheduler import Scheduler
 from ringlab.world.virtual.waiting import WaitGraph
 from ringlab.world.virtual.works import VirtualWork
 
-_current: dict[int, Run] = {}  # thread identity -> the run it is a rank of
-
-
-def current_run() -> Run | None:
-    """The run that the calling thread is a rank of."""
-    return _current.get(threading.get_ident())
+_thread_identity = threading.get_ident
+_now = time.monotonic
 
 
 class Run:
@@ -53,11 +49,13 @@ class Run:
         self.size = size
         self.order = order
         self.recording = Recording(size)
+        self.calls = Calls()
         self.hazards = [Hazards(rank) for rank in range(size)]
         self.board = Board(order, collectives.compare, collectives.complete, self.recording.matched)
         self.timeout = timeout
         self.scheduler = Scheduler(size, seed, self._examine)
         self.roll_call = RollCall(size)
+        self.launches = Launches(size, order)
         self.waiting: dict[int, Operation] = {}
         # what has been posted and not waited for; with its handle, since in torch 2.6 C++ that
         # holds a handle does not keep its Python half
@@ -65,12 +63,9 @@ class Run:
         self._joint: list[VirtualWork] = []
         self._polling: dict[int, Operation] = {}
         self._wait_sites: dict[int, Site] = {}
-        self._threads: dict[int, int] = {}
-        self._launches = [0] * size
-        # the batch a rank is in the middle of; the frame itself, as its number may be used again
-        self._batches: dict[int, tuple[FrameType, Launch]] = {}
+        self.threads: dict[int, int] = {}
         self._groups: dict[tuple[str, tuple[int, ...]], Group] = {}
-        self._over = False
+        self.over = False
 
     # ---- called by groups and handles ----------------------------------------------------
 
@@ -80,17 +75,19 @@ class Run:
 
     def check_caller(self, rank: int) -> None:
         """Refuse a call from a thread that is not the rank whose group it uses."""
-        if self._threads.get(threading.get_ident()) == rank:
-            self.scheduler.check_alive(rank)
-        elif self._over:
+        if self.threads.get(_thread_identity()) == rank:
+            if self.scheduler.error is None:
+                self.scheduler.turn_began = _now()
+            else:
+                self.scheduler.check_alive(rank)
+        elif self.over:
             raise BadCall(
                 "this group or handle belongs to a run that is over. Groups live as long as one "
                 "World.run; create them inside the function that runs on the ranks."
             )
         else:
             raise BadCall(
-                f"a thread that is not rank {rank} used rank {rank}'s group. "
-                + internals.ONLY_RANKS
+                f"a thread that is not rank {rank} used rank {rank}'s group. " + tables.ONLY_RANKS
             )
 
     def post_message(
@@ -113,48 +110,63 @@ class Run:
                 "a receive from any rank: NCCL has none. Name the sender, or run the program "
                 "under gloo's rules, World(..., order='host')."
             )
-        launch = self._message_launch(group, rank)
-        op = Operation(kind, kind, rank, group, launch, current_site(), peer, tag, tensor)
-        size = tensor.numel() * tensor.element_size()
-        out, into = (size, 0) if kind == "send" else (0, size)
-        self.recording.posted(op, tensor, out, into)
-        buffers = [tensor]
-        return self._post(op, buffers, buffers[: kind == "send"], buffers[: kind == "recv"])
+        site, batch = batches.caller(sys._getframe(1))
+        launch = self.launches.of_message(group, rank, batch)
+        op = Operation(kind, kind, rank, group, launch, site, peer, tag, tensor)
+        size, filled = tensor.nbytes, kind == "recv"
+        self.recording.posted(op, tensor, 0 if filled else size, size if filled else 0)
+        work = self._begin(op, (tensor,))
+        try:
+            self.hazards[rank].posted_message(op, tensor, filled)
+            self.board.post(op)
+        except WorldError as error:
+            self.scheduler.fail(error)
+        return work
 
     def post_collective(
         self, group: Group, rank: int, call: Call, buffers: Sequence[Tensor]
     ) -> VirtualWork:
         """Post the calling rank's part in a collective."""
-        launch = self._launch(group, rank, 1)
+        launch = self.launches.single(group, rank)
         op = Operation("collective", call.name, rank, group, launch, current_site(), call=call)
         if call.name != "new_group":
             sent, received = collective_bytes(call, group.ranks.index(rank), len(group.ranks))
             self.recording.posted(op, call.sample, sent, received)
-        return self._post(op, buffers, call.inputs, call.outputs)
+        work = self._begin(op, buffers)
+        try:
+            self.hazards[rank].posted(op, call.inputs, call.outputs)
+            self.board.post(op)
+        except WorldError as error:
+            self.scheduler.fail(error)
+        return work
 
     def wait(self, op: Operation) -> None:
         """Block the calling rank until `op` is done, then fill its buffers."""
-        self.check_caller(op.rank)
+        rank = op.rank
+        self.check_caller(rank)
         site = current_site()
         self.recording.waits(op, site)
         if not op.done:
-            self.waiting[op.rank], self._wait_sites[op.rank] = op, site
-            self.scheduler.block(op.rank, op)
-            del self.waiting[op.rank]
+            self.waiting[rank], self._wait_sites[rank] = op, site
+            self.scheduler.block(rank, op)
+            del self.waiting[rank]
         if not op.waited:
-            op.waited = True
-            self.recording.waited(op)
-            work = self.open.pop(op, None)
-            if work is not None and op.call is not None and op.call.is_joint:
-                self._joint.append(work)  # C++ may wait once for each of its tensors
-            try:
-                self.hazards[op.rank].over(op, site)
-            except WorldError as error:
-                self.scheduler.fail(error)
-            if op.finish is not None:
-                with internals.unobserved():
-                    op.finish()
-            op.release()
+            self._first_wait(op, site)
+
+    def _first_wait(self, op: Operation, site: Site) -> None:
+        op.waited = True
+        self.recording.waited(op)
+        work = self.open.pop(op, None)
+        if work is not None and op.call is not None and op.call.is_joint:
+            self._joint.append(work)  # C++ may wait once for each of its tensors
+        try:
+            self.hazards[op.rank].over(op, site)
+        except WorldError as error:
+            self.scheduler.fail(error)
+        if op.finish is not None:
+            with modes.unobserved():
+                op.finish()
+        op.release()
 
     def poll(self, op: Operation) -> bool:
         """Whether `op` is done, after every other rank has had a turn."""
@@ -170,39 +182,10 @@ class Run:
 
     # ---- bookkeeping ---------------------------------------------------------------------
 
-    def _launch(self, group: Group, rank: int, size: int) -> Launch:
-        launch = Launch(rank, group, self._launches[rank], size, self.order == "stream")
-        self._launches[rank] += 1
-        return launch
-
-    def _message_launch(self, group: Group, rank: int) -> Launch:
-        batch = internals.enclosing_batch(sys._getframe(1))
-        if batch is None:
-            return self._launch(group, rank, 1)
-        frame, launch = self._batches.get(rank, (None, None))
-        if launch is None or frame is not batch:
-            launch = self._launch(group, rank, internals.batch_size(batch))
-            self._batches[rank] = batch, launch
-        if len(launch.operations) + 1 == launch.size:
-            del self._batches[rank]
-        return launch
-
-    def _post(
-        self,
-        op: Operation,
-        buffers: Sequence[Tensor],
-        sent: Sequence[Tensor],
-        filled: Sequence[Tensor],
-    ) -> VirtualWork:
-        work = VirtualWork(self, op, buffers)
-        self.open[op] = work
+    def _begin(self, op: Operation, buffers: Sequence[Tensor]) -> VirtualWork:
+        """The handle of an operation that is about to be posted."""
+        work = self.open[op] = VirtualWork(self, op, buffers)
         self.scheduler.something_happened()
-        try:
-            self.hazards[op.rank].posted(op, sent, filled)
-            with internals.unobserved():
-                self.board.post(op)
-        except WorldError as error:
-            self.scheduler.fail(error)
         return work
 
     def _examine(self, rank: int) -> Exception | None:
@@ -221,45 +204,36 @@ class Run:
             return report(graph, rank, self._wait_sites)
         return HungRank(f"rank {rank} asks again and again whether this is done: {waiting[rank]}")
 
-    # ---- a rank's life -------------------------------------------------------------------
+    # ---- beginning and end -----------------------------------------------------------------
 
-    def execute(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-                ) -> list[Any]:  # fmt: skip
-        """Run ``fn`` on every rank; results in rank order."""
+    def begins(self, rank: int) -> None:
+        """Make the calling thread a rank, whose operators are recorded from here on."""
+        self.threads[threading.get_ident()] = rank
+        group = VirtualGroup(self, tables.WORLD_NAME, tuple(range(self.size)), rank)
+        tables.become_rank(group, self.roll_call.of(rank, self.scheduler.fail))
 
-        def body(rank: int) -> Any:
-            ident = threading.get_ident()
-            self._threads[ident], _current[ident] = rank, self
-            group = VirtualGroup(self, internals.WORLD_NAME, tuple(range(self.size)), rank)
-            internals.become_rank(group, self.roll_call.of(rank, self.scheduler.fail))
-            own_args, own_kwargs = private_copy((args, kwargs))
-            Observer(rank, self.recording, self.hazards[rank], self.scheduler.fail).start()
-            return reports.not_lazy(fn(*own_args, **own_kwargs))
+    def observes(self, rank: int) -> None:
+        """Record what the calling thread, a rank, computes from here on."""
+        self.recording.begins(rank)
+        Observer(rank, self.recording, self.calls, self.hazards[rank], self.scheduler.fail).start()
 
-        def leave(rank: int) -> None:
-            internals.drop_modes()
-            internals.stop_being_rank()
-            ident = threading.get_ident()
-            self._threads.pop(ident, None)
-            _current.pop(ident, None)
+    def leaves(self) -> None:
+        """Make the calling thread a rank no more."""
+        modes.drop_modes()
+        tables.stop_being_rank()
+        self.threads.pop(threading.get_ident(), None)
 
-        def failed(rank: int, error: BaseException) -> Exception:
-            return reports.rank_failed(rank, error, self.scheduler.ranks)
+    def check(self) -> None:
+        """Refuse what a program that has returned has left behind.
 
-        internals.enter()
-        try:
-            results = Crew(self.scheduler, Life(body, leave, failed), self.timeout).run()
-            reports.check_leftovers(self.open)
-            self.roll_call.check()
-            return results
-        except TurnExpired as expired:
-            raise reports.turn_expired(expired, self.timeout) from None
-        finally:
-            self._over = True
-            internals.leave()
-            self._let_go()
+        Raises
+        ------
+        UnmatchedOperation, UnwaitedHandle
+        """
+        reports.check_leftovers(self.open)
+        self.roll_call.check()
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
         """Drop every tensor, though a handle or an exception may keep the run itself."""
         self.board.clear()
         for op in self.open:
@@ -269,6 +243,6 @@ class Run:
         self.waiting.clear()
         for hazards in self.hazards:
             hazards.clear()
-        self._batches.clear()
+        self.launches.clear()
         for rank in self.scheduler.ranks:
             rank.result = rank.waiting = None

@@ -13,10 +13,11 @@ import torch.distributed as dist
 from ringlab.timeline import Timeline
 from ringlab.world.collective import Call
 from ringlab.world.errors import BadCall
-from ringlab.world.virtual import compiled, internals
+from ringlab.world.virtual import compiled, tables
 from ringlab.world.virtual.group import VirtualGroup
+from ringlab.world.virtual.lives import current_run, execute
 from ringlab.world.virtual.operations import Order
-from ringlab.world.virtual.run import Run, current_run
+from ringlab.world.virtual.run import Run
 
 
 class VirtualRunner:
@@ -49,9 +50,9 @@ class VirtualRunner:
         with _alone():
             run = Run(self.size, self.order, self.seed, timeout or self.timeout)
             try:
-                return run.execute(fn, args, kwargs)
+                return execute(run, fn, args, kwargs)
             finally:
-                self.timeline = Timeline(self.size, tuple(run.recording.events))
+                self.timeline = Timeline(self.size, run.recording.events)
 
     def close(self) -> None:
         """Nothing to release: ranks live only during a run."""
@@ -79,7 +80,7 @@ def _create(options: Any, _backend_options: Any = None) -> VirtualGroup:
     run = current_run()
     if run is None:
         raise BadCall(
-            f"backend {internals.BACKEND!r} works only inside World(...).run(...); start real "
+            f"backend {tables.BACKEND!r} works only inside World(...).run(...); start real "
             "ranks with backend 'gloo' or 'nccl'."
         )
     ranks = tuple(options.global_ranks_in_group)
@@ -94,4 +95,4 @@ compiled.separate_ranks()
 compiled.keep_out_of_graphs(
     *(module for name, module in sys.modules.items() if name.startswith(f"{__package__}."))
 )
-dist.Backend.register_backend(internals.BACKEND, _create, extended_api=True, devices=["cpu"])
+dist.Backend.register_backend(tables.BACKEND, _create, extended_api=True, devices=["cpu"])

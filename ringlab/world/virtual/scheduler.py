@@ -65,9 +65,6 @@ class Scheduler:
     def block(self, number: int, on: Waitable) -> None:
         """Give the turn away until `on` is done."""
         rank = self.ranks[number]
-        self.check_alive(number)
-        if on.done:
-            return
         rank.state, rank.waiting = State.BLOCKED, on
         error = self._examine(number)
         if error is not None:

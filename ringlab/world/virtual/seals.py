@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ringlab.world.virtual import internals
+from ringlab.world.virtual import modes
 
 
 class Seal:
@@ -37,7 +37,7 @@ class Seal:
         """
         if tensor.is_meta or not tensor.is_contiguous():
             return None
-        with internals.unobserved():
+        with modes.unobserved():
             memory = tensor.detach().view(-1).view(torch.uint8).numpy()
         if poison:
             memory.fill(1 if tensor.dtype == torch.bool else 0xFF)

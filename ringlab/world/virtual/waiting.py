@@ -49,9 +49,31 @@ class WaitGraph:
         changed : int
             A rank that has blocked or returned; nobody was stuck before.
         """
-        if self.waiting and not QuickLook(self).clears(changed):
-            return set(self.waiting) - Prospect(self).alive
-        return set()
+        if not self.waiting or self._obviously_goes_on(changed) or QuickLook(self).clears(changed):
+            return set()
+        return set(self.waiting) - Prospect(self).alive
+
+    def _obviously_goes_on(self, rank: int) -> bool:
+        """Whether a rank waits for its only launch, and that for ranks that run and hold nothing.
+
+        The usual case of the usual case: a ring in which the neighbour has its turn yet.
+        """
+        op, lines = self.waiting.get(rank), self.board.lines.get(rank)
+        if op is None or lines is None or len(lines) != 1:
+            return False
+        line = lines.get(op.group)
+        if not line or len(line) != 1 or line[0] is not op.launch:
+            return False
+        for part in op.launch.operations:
+            if part.matched:
+                continue
+            peer = part.peer
+            if peer is None or peer in self.returned or self.board.line_of(op.group, peer):
+                return False
+            waits = self.waiting.get(peer)
+            if waits is not None and not waits.done:
+                return False
+        return True
 
 
 class QuickLook:

@@ -34,7 +34,7 @@ class VirtualWork(dist.Work):
         super().__init__()
         self._run, self._op = run, op
         # weak, so that a handle that is kept does not keep the program's buffers
-        self._buffers = [weakref.ref(tensor) for tensor in buffers]
+        self._buffers = tuple(map(weakref.ref, buffers))
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Block until the operation is done, then fill the program's buffers."""

@@ -10,11 +10,11 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
-from ringlab.world.virtual import compiled, internals
+from ringlab.world.virtual import compiled, fit
 
 
 def test_the_installed_torch_fits():
-    assert internals.misfits() == []
+    assert fit.misfits() == []
     assert compiled.misfits() == []
 
 
@@ -32,7 +32,7 @@ def test_the_installed_torch_fits():
 )
 def test_a_part_that_is_gone_is_named(owner, name, said, monkeypatch):
     monkeypatch.delattr(owner, name)
-    (found,) = internals.misfits()
+    (found,) = fit.misfits()
     assert said in found
 
 
@@ -48,12 +48,12 @@ def test_an_argument_that_has_another_name_is_named(monkeypatch):
         return operations
 
     monkeypatch.setattr(c10d, "batch_isend_irecv", batch_isend_irecv)
-    assert "batch_isend_irecv has no variable p2p_op_list" in internals.misfits()[0]
+    assert "batch_isend_irecv has no variable p2p_op_list" in fit.misfits()[0]
 
 
 def test_a_table_that_torch_has_beside_those_known_is_named(monkeypatch):
     monkeypatch.setattr(type(c10d._world), "pg_weights", property(lambda self: {}), raising=False)
-    assert internals.misfits() == [f"{c10d.__name__}._world.pg_weights is unknown here"]
+    assert fit.misfits() == [f"{c10d.__name__}._world.pg_weights is unknown here"]
 
 
 IMPORT = """
