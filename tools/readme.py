@@ -8,7 +8,6 @@ virtual world. A test runs this and finds nothing to change.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from ringlab import World, decode, ring_attention
 from ringlab.calls.support import Feature
 from ringlab.draw import Picture, draw_ring
 from ringlab.prefill import SUPPORT
+from tools.blocks import with_block
 from tools.course.tables import lessons_table
 
 ROOT = Path(__file__).parents[1]
@@ -45,12 +45,7 @@ def with_tables(readme: str) -> str:
         "lessons": lessons_table(),
     }
     for name, table in tables.items():
-        start, end = f"<!-- {name}: written by tools/readme.py -->", f"<!-- end of {name} -->"
-        pattern = re.compile(re.escape(start) + ".*?" + re.escape(end), re.DOTALL)
-        if not pattern.search(readme):
-            raise ValueError(f"README.md has no {start} ... {end}")
-        new = f"{start}\n{table}\n{end}"
-        readme = pattern.sub(lambda _, new=new: new, readme)
+        readme = with_block(readme, name, table, "tools/readme.py")
     return readme
 
 

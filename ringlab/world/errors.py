@@ -1,4 +1,7 @@
-"""What can go wrong in a world, as exceptions that a person can read."""
+"""What can go wrong in a world, as exceptions that a person can read.
+
+Each kind of mistake has a page in ``docs/errors``: a program, its report and the fix.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,9 @@ A script is, for each rank, a tuple of instructions:
   a collective of the group;
 * ``("wait", name)``: wait for one of them.
 
+A receive with the peer `ANY` takes a message from whoever sends; then several outcomes are
+possible, and all are found.
+
 Nothing here is shared with the library. A state is a plain tuple, and the rules are those
 of the backends: under ``stream`` what a rank hands to a group stands in one line, of which
 only the first unfinished entry may match, and an entry is done as a whole; under ``host``
@@ -18,6 +21,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+
+ANY = -2
+"""Peer of a receive that takes a message from any rank."""
 
 GROUPS = {"w": (0, 1, 2, 3), "a": (0, 1), "b": (1, 2, 3)}
 
@@ -77,7 +83,7 @@ class Judge:
             kinds = send.kind, recv.kind
             if kinds != ("send", "recv") or not self.fit(sender, send, receiver, recv):
                 continue
-            if self.first(state, sender, send) and self.first(state, receiver, recv):
+            if self.first(state, sender, send) and self.first(state, receiver, recv, sender):
                 ends = (sender, send.name), (receiver, recv.name)
                 yield state._replace(matched=state.matched | set(ends), pairs=state.pairs | {ends})
         for group in GROUPS:
@@ -90,7 +96,8 @@ class Judge:
 
     def fit(self, sender: int, send: Op, receiver: int, recv: Op) -> bool:
         tags = self.order == "stream" or send.tag == recv.tag
-        return (send.peer, recv.peer) == (receiver, sender) and send.group == recv.group and tags
+        meet = send.peer == receiver and recv.peer in (sender, ANY)
+        return meet and send.group == recv.group and tags
 
     def posted(self, state: State, rank: int) -> list[tuple[Op, ...]]:
         entries = self.script[rank][: state.counters[rank]]
@@ -106,12 +113,13 @@ class Judge:
                 blocked.add(ops[0].group)
         return found
 
-    def first(self, state: State, rank: int, op: Op) -> bool:
+    def first(self, state: State, rank: int, op: Op, partner: int | None = None) -> bool:
         """Whether no earlier operation of the same kind could take the same partner."""
+        peers = {op.peer} if partner is None else {partner, ANY}
         for other in itertools.chain(*self.posted(state, rank)):
             if other.name == op.name:
                 return True
-            alike = (other.kind, other.peer, other.group) == (op.kind, op.peer, op.group)
+            alike = (other.kind, other.group) == (op.kind, op.group) and other.peer in peers
             same_tag = self.order == "stream" or op.kind == "all" or other.tag == op.tag
             if alike and same_tag and (rank, other.name) not in state.matched:
                 return False
