@@ -15,6 +15,7 @@ from ringlab.draw.timelines import draw_timelines
 from ringlab.draw.traffic import draw_traffic
 from ringlab.draw.units import bytes_text
 from ringlab.draw.work_map import draw_work_map
+from ringlab.draw.work_maps import draw_work_maps
 
 __all__ = [
     "Picture",
@@ -32,5 +33,6 @@ __all__ = [
     "draw_timelines",
     "draw_traffic",
     "draw_work_map",
+    "draw_work_maps",
     "play",
 ]

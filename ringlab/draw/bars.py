@@ -17,6 +17,7 @@ def draw_measured(
     title: str | None = None,
     divide: float = 1.0,
     reference: tuple[str, float] | None = None,
+    how: str = "measured",
     theme: ThemeName = "light",
 ) -> Picture:
     """Draw bars of what was measured, each with a mark where the formula puts it.
@@ -37,6 +38,8 @@ def draw_measured(
         Values are divided by this before they are drawn.
     reference : (str, float), optional
         A horizontal line to compare the bars with, and its name.
+    how : str
+        What the key says of the bars, if they were not measured but, for example, priced.
     theme : {"light", "dark"}
 
     Returns
@@ -70,7 +73,7 @@ def draw_measured(
     width = 0.8 / len(measured)
     for place, (name, values) in enumerate(measured.items()):
         at = [g + (place - (len(measured) - 1) / 2) * width for g in range(len(groups))]
-        axis.bar(at, [v / divide for v in values], width * 0.92, label=f"{name}, measured",
+        axis.bar(at, [v / divide for v in values], width * 0.92, label=f"{name}, {how}",
                  color=look.tint(place, 0.6), edgecolor=look.ink, hatch=HATCHES[place % 4],
                  linewidth=0.8)  # fmt: skip
         axis.plot(at, [v / divide for v in formula[name]], "D", color=look.ink, markersize=6,
@@ -84,8 +87,9 @@ def draw_measured(
     legend(figure, look, columns=len(axis.get_legend_handles_labels()[0]))
     axis.set_title(title or verdict, fontsize=12, color=look.ink)
     line = "" if reference is None else f"; line: {reference[0]}, {reference[1] / divide:.4g}"
+    named = [" ".join(group.split()) for group in groups]
     told = "; ".join(
-        name + ": " + ", ".join(f"{g} {v / divide:.4g}" for g, v in zip(groups, bars, strict=True))
+        name + ": " + ", ".join(f"{g} {v / divide:.4g}" for g, v in zip(named, bars, strict=True))
         for name, bars in measured.items()
     )
     return Picture(figure, f"Bars, {unit}{line}. {told}. {verdict}.")

@@ -101,10 +101,25 @@ def check_series(xs: Sequence[float], series: Mapping[str, Sequence[float]], wha
 
 
 def draw_curves(
-    axis: Axes, series: Mapping[str, Sequence[tuple[float, float]]], theme: Theme
+    axis: Axes,
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    theme: Theme,
+    order: Sequence[str] = (),
 ) -> None:
-    """Draw each series of points ``(x, y)`` as a line with markers; its name goes into the key."""
-    for number, (name, points) in enumerate(series.items()):
+    """Draw each series of points ``(x, y)`` as a line with markers; its name goes into the key.
+
+    Parameters
+    ----------
+    axis : matplotlib.axes.Axes
+    series : mapping of str to sequence of (float, float)
+    theme : Theme
+    order : sequence of str, optional
+        All names of the picture, if `series` has only some of them: a name looks the same on
+        every axis.
+    """
+    names = list(order or series)
+    for name, points in series.items():
+        number = names.index(name)
         xs, ys = [x for x, _ in points], [y for _, y in points]
         axis.plot(xs, ys, marker=_MARKERS[number % 8], linestyle=_DASHES[number % 4], label=name,
                   color=theme.colour(number), markersize=5.5, linewidth=1.6,

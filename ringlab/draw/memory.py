@@ -72,9 +72,8 @@ def draw_memory(
 
 def _fullest(deployment: Deployment, length: int, sequences: int) -> tuple[int, int]:
     """Bytes of weights and of KV cache on the rank that holds most."""
-    rank = max(
-        range(deployment.world_size), key=lambda r: deployment.total_bytes(r, length, sequences)
-    )
+    first_replica = range(0, deployment.pp * deployment.cp * deployment.tp, deployment.tp)
+    rank = max(first_replica, key=lambda r: deployment.total_bytes(r, length, sequences))
     return deployment.weight_bytes(rank), deployment.kv_bytes(rank, length, sequences)
 
 
@@ -101,7 +100,8 @@ def _finding(held: dict[str, tuple[int, int]], card: int) -> str:
         return f"All of them fit on cards of {card / GB:g} GB"
     if not fitting:
         return f"None of them fits on cards of {card / GB:g} GB"
-    return f"On cards of {card / GB:g} GB only these fit: {'; '.join(fitting)}"
+    only = f"{fitting[0]} fits" if len(fitting) == 1 else f"these fit: {'; '.join(fitting)}"
+    return f"On cards of {card / GB:g} GB only {only}"
 
 
 def _words(held: dict[str, tuple[int, int]], card: int, length: int, sequences: int) -> str:
@@ -109,7 +109,8 @@ def _words(held: dict[str, tuple[int, int]], card: int, length: int, sequences: 
         f"{name}: weights {weights / GB:.3g} GB, KV cache {cache / GB:.3g} GB"
         for name, (weights, cache) in held.items()
     )
+    served = f"{sequences} sequence{'s' * (sequences != 1)} of {length:,} tokens"
     return (
-        f"Bars of what the fullest rank holds for {sequences} sequences of {length} tokens, with "
-        f"a line at the card's {card / GB:g} GB. {told}. {_finding(held, card)}."
+        f"Bars of what the fullest rank holds for {served}, with a line at the card's "
+        f"{card / GB:g} GB. {told}. {_finding(held, card)}."
     )

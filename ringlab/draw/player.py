@@ -47,16 +47,7 @@ class Player:
 
     def html(self) -> str:
         """The player as a piece of a page, the same text each time."""
-        image = b64encode(self.picture.svg().encode()).decode()
-        script = files("ringlab.draw").joinpath("player.js").read_text(encoding="utf-8")
-        data = json.dumps(self.data).replace("<", "\\u003c")
-        return (
-            '<div class="ringlab-player" data-lm-suppress-shortcuts="true">'
-            f'<img style="max-width: 100%" src="data:image/svg+xml;base64,{image}" '
-            f'alt="{html.escape(self.alt)}"></div>\n'
-            f"<script>{{\n{script}"
-            f"ringlabPlayer(document.currentScript.previousElementSibling, {data});\n}}</script>"
-        )
+        return player_html(self.picture.svg(), self.alt, self.data)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write a page that plays the timeline in any browser, with no notebook.
@@ -77,6 +68,24 @@ class Player:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/html": self.html(), "text/plain": repr(self)}
+
+
+def player_html(svg: str, alt: str, data: dict[str, Any]) -> str:
+    """The piece of a page that shows a picture, and makes a player of it where scripts may run.
+
+    It is the project's script with a picture and data, and nothing else, so that a stored player
+    can be told from any other script: build it again, and compare.
+    """
+    image = b64encode(svg.encode()).decode()
+    script = files("ringlab.draw").joinpath("player.js").read_text(encoding="utf-8")
+    listed = json.dumps(data).replace("<", "\\u003c")
+    return (
+        '<div class="ringlab-player" data-lm-suppress-shortcuts="true">'
+        f'<img style="max-width: 100%" src="data:image/svg+xml;base64,{image}" '
+        f'alt="{html.escape(alt)}"></div>\n'
+        f"<script>{{\n{script}"
+        f"ringlabPlayer(document.currentScript.previousElementSibling, {listed});\n}}</script>"
+    )
 
 
 def play(

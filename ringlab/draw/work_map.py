@@ -63,21 +63,28 @@ def draw_work_map(
         width_ratios=(1.2, 1),
         height_ratios=(world_size + 1.5, 3.2),
     )
-    square = axes["square"]
-    found = regions(layout, world_size, length, causal=causal)
-    for region in found:
-        _draw_region(square, region, length, look)
-    settle(square)
-    _label_square(square, layout, world_size, length, look)
-    if causal:
-        square.text(0.72 * length, 0.24 * length, "skipped:\nkeys after the query", ha="center",
-                    va="center", fontsize=9, color=look.ink)  # fmt: skip
+    found = draw_square(axes["square"], layout, world_size, length, causal=causal, theme=look)
     draw_rank_work(axes["ranks"], table, look)
     draw_step_work(axes["steps"], table, look)
-    _explain(figure, found, look)
+    explain_tiles(figure, found, look)
     name = type(layout).__name__
     figure.suptitle(title or f"{name}: {_finding(table)}", fontsize=12.5, color=look.ink)
     return Picture(figure, _words(name, length, table, found))
+
+
+def draw_square(
+    axis: Axes, layout: Layout, world_size: int, length: int, *, causal: bool, theme: Theme
+) -> list[Region]:
+    """Draw the square of pairs on an axis, and give what was drawn."""
+    found = regions(layout, world_size, length, causal=causal)
+    for region in found:
+        _draw_region(axis, region, length, theme)
+    settle(axis)
+    _label_square(axis, layout, world_size, length, theme)
+    if causal:
+        axis.text(0.72 * length, 0.24 * length, "skipped:\nkeys after the query", ha="center",
+                  va="center", fontsize=9, color=theme.ink)  # fmt: skip
+    return found
 
 
 def _draw_region(axis: Axes, region: Region, length: int, theme: Theme) -> None:
@@ -103,7 +110,8 @@ def _middle(shape: tuple[Corner, ...]) -> tuple[float, float, float, float]:
     return min(keys) + across * wide, min(queries) + down * high, wide, high
 
 
-def _explain(figure: Figure, found: list[Region], theme: Theme) -> None:
+def explain_tiles(figure: Figure, found: list[Region], theme: Theme) -> None:
+    """Put the key of full and diagonal tiles below the figure, if there are both."""
     names = {"full": "full tile", "diagonal": "diagonal tile"}
     kinds = [kind for kind in names if any(region.kind == kind for region in found)]
     if kinds == ["full"]:  # nothing to tell apart

@@ -1,6 +1,7 @@
 """Where ranks run: threads that take turns, CPU processes, or GPUs."""
 
 from ringlab.world.api import World
+from ringlab.world.choice import RealRanks, real_ranks
 from ringlab.world.errors import (
     BadCall,
     BufferHazard,
@@ -23,9 +24,11 @@ __all__ = [
     "MessageMismatch",
     "PeerLeft",
     "RankFailed",
+    "RealRanks",
     "UnmatchedOperation",
     "UnwaitedHandle",
     "Wait",
     "World",
     "WorldError",
+    "real_ranks",
 ]

@@ -19,6 +19,14 @@ SECONDS = {
     "all-gather": [1e-5 + 3e-9 * tokens for tokens in CONTEXTS],
     "split-K": [4e-5 + 1e-11 * tokens for tokens in CONTEXTS],
 }
+BATCHES = [1, 2, 4, 8, 16, 32]
+BATCH_SENT = {"gathered by all": [2.0**24 * batch for batch in BATCHES],
+              "results of all": [2.0**17 * batch for batch in BATCHES]}  # fmt: skip
+BATCH_SECONDS = {
+    **{name: [sent * 1e-10 + 2e-4 for sent in ys] for name, ys in BATCH_SENT.items()},
+    "a long name for one device": [1e-4 * batch for batch in BATCHES],
+    "sequences dealt out to all": [1.5e-4 + 4e-6 * batch for batch in BATCHES],
+}
 ERRORS = {
     "fp32 partials": [(2, 1.0), (4, 1.01), (8, 1.02), (16, 1.02)],
     "bf16 partials": [(2, 1.2), (4, 1.4), (8, 1.6), (16, 1.9)],
@@ -80,6 +88,9 @@ SPECIMENS = {
     "work_map_zigzag": lambda theme: draw.draw_work_map(ZigZag(), 4, 64, theme=theme),
     "work_map_zigzag_of_8": lambda theme: draw.draw_work_map(ZigZag(), 8, 128, theme=theme),
     "work_map_striped": lambda theme: draw.draw_work_map(Striped(), 4, 32, theme=theme),
+    "work_maps": lambda theme: draw.draw_work_maps(
+        [Contiguous(), ZigZag(), Striped()], 4, 16, theme=theme
+    ),
     "traffic": lambda theme: draw.draw_traffic(ring(4), theme=theme),
     "traffic_of_12": lambda theme: draw.draw_traffic(ring(12), theme=theme),
     "hops": lambda theme: draw.draw_hops(ring(4), [1024] * 3, theme=theme),
@@ -89,6 +100,9 @@ SPECIMENS = {
     ),
     "memory": lambda theme: draw.draw_memory(deployments(), 80 * GB, 131_072, 2, theme=theme),
     "decode": lambda theme: draw.draw_decode(CONTEXTS, SENT, SECONDS, theme=theme),
+    "decode_of_batches": lambda theme: draw.draw_decode(
+        BATCHES, BATCH_SENT, BATCH_SECONDS, along="sequences in the batch", theme=theme
+    ),
     "deadlock": lambda theme: draw.draw_deadlock(deadlock(), theme=theme),
     "deadlock_of_2": lambda theme: draw.draw_deadlock(deadlock(2), theme=theme),
     "deadlock_of_1": lambda theme: draw.draw_deadlock(deadlock(1), theme=theme),

@@ -37,6 +37,14 @@ def test_the_words_tell_whether_all_bars_agree():
     assert "Not all bars agree" in picture(formula={"ring": [9, 30], "all-gather": [12, 28]}).alt
 
 
+def test_the_key_says_how_the_bars_were_found():
+    for given, expected in (({}, "measured"), ({"how": "priced"}, "priced")):
+        labels = picture(**given).figure.axes[0].get_legend_handles_labels()[1]
+        assert [f"{name}, {expected}" for name in ("ring", "all-gather")] == [
+            label for label in labels if label != "formula"
+        ]
+
+
 def test_a_reference_line_is_drawn_and_told():
     drawn = picture(reference=("the whole", 40), divide=2)
     assert drawn.figure.axes[0].lines[-1].get_ydata()[0] == 20
@@ -69,3 +77,7 @@ def test_the_title_states_the_finding_unless_one_is_given():
     wrong = {"ring": [9, 30], "all-gather": [12, 28]}
     assert "Not all bars agree" in picture(formula=wrong).figure.axes[0].get_title()
     assert picture(title="mine").figure.axes[0].get_title() == "mine"
+
+
+def test_a_label_of_two_lines_is_one_in_the_words():
+    assert "ring: W = 2 small 10, W = 4 30" in picture(groups=["W = 2\nsmall", "W = 4"]).alt

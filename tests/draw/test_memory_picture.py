@@ -46,6 +46,15 @@ def test_the_title_names_what_fits():
     assert "None of them fits" in draw_memory(some, GB, 1).alt
     assert "All of them fit" in draw_memory(some, 1000 * GB, 1).alt
     assert "only these fit: TP 4; TP 4, fp8" in draw_memory(deployments(), 80 * GB, 131_072).alt
+    one = {"TP 8": Deployment(MODELS["Llama 3.1 70B"], tp=8), **some}
+    assert "On cards of 80 GB only TP 8 fits" in draw_memory(one, 80 * GB, 131_072).alt
+
+
+def test_the_fullest_rank_is_found_wherever_it_stands():
+    split = {"all": Deployment(MODELS["Llama 3.1 70B"], tp=2, cp=3, pp=3, dp=2)}
+    weights, cache = bars(draw_memory(split, GB, 1000, 3), 0).values()
+    most = max(split["all"].total_bytes(rank, 1000, 3) for rank in range(36))
+    assert (weights.get_width() + cache.get_width()) * GB == pytest.approx(most)
 
 
 def test_nothing_is_refused():

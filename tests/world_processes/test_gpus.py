@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from ringlab.world import real_ranks
 from ringlab.world.processes import ProcessRunner, gpus
 
 
@@ -68,3 +69,18 @@ def test_a_torch_without_nccl_is_refused_in_words(machine):
 def test_counting_gpus_does_not_start_cuda():
     gpus.count()
     assert not torch.cuda.is_initialized()
+
+
+def test_lessons_take_all_gpus_where_there_are_two_and_else_processes(machine):
+    machine(8)
+    assert str(real_ranks(4)) == "8 GPUs over NCCL. This machine has 8 GPUs."
+    assert real_ranks(4).device == "cuda"
+    for count, said in ((0, "has none"), (1, "has one")):
+        machine(count)
+        chosen = real_ranks(4)
+        assert (chosen.size, chosen.backend, chosen.device) == (4, "gloo", "cpu")
+        assert said in str(chosen)
+    machine(2, nccl=False)
+    assert "built without NCCL" in str(real_ranks(4))
+    with pytest.raises(ValueError, match="at least 1"):
+        real_ranks(0)
