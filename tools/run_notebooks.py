@@ -17,6 +17,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
 KEPT_CELL_METADATA = ("tags", "nbgrader", "claims")
 NOTEBOOK_METADATA: dict[str, Any] = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -39,6 +40,8 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
             cell.execution_count = number
         cell.outputs = joined_streams(cell.outputs)
         for output in cell.outputs:
+            if "image/png" in output.get("data", {}):  # what a kernel's widget leaves behind
+                output.data.pop(WIDGET, None)
             if "execution_count" in output:
                 output.execution_count = cell.execution_count
 

@@ -62,10 +62,17 @@ class Lab:
         )
 
     def cells(self):
-        """For each cell its type and its outputs, as the front end holds them."""
+        """The cells of the notebook with their outputs, as the front end holds them."""
         return self.page.evaluate(
             "() => jupyterapp.shell.currentWidget.content.model.sharedModel.toJSON().cells"
-            ".map(c => ({type: c.cell_type, outputs: c.outputs || [], source: c.source}))"
+        )
+
+    def scroll_through(self):
+        """Bring every cell into view once; a front end draws what is far away only then."""
+        self.page.evaluate(
+            "async () => { const panel = jupyterapp.shell.currentWidget.content;"
+            " for (let i = 0; i < panel.widgets.length; i++) { panel.activeCellIndex = i;"
+            " await panel.scrollToItem(i); await new Promise(r => setTimeout(r, 60)); } }"
         )
 
 

@@ -1,6 +1,7 @@
 """The manifest of the course, and what is made of it."""
 
 import dataclasses
+import re
 
 import pytest
 
@@ -77,3 +78,34 @@ def test_the_table_of_lessons_leaves_out_what_is_not_written():
     table = tables.lessons_table()
     assert all(each.file in table for each in LESSONS)
     assert not [each.file for each in course() if not each.written and each.file in table]
+
+
+def reading_minutes(notebook):
+    """What a careful reader takes: prose, code, and a minute for each prediction."""
+    prose = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+    lines = sum(len(c.source.splitlines()) for c in notebook.cells if c.cell_type == "code")
+    return len(re.findall(r"\w+", prose)) / 200 + lines / 25 + prose.count("**Predict.**")
+
+
+@pytest.mark.parametrize("each", LESSONS, ids=[each.file for each in LESSONS])
+def test_the_minutes_of_a_lesson_are_those_that_reading_it_takes(each):
+    assert 0.6 < reading_minutes(each.read()) / each.minutes < 1.3
+    assert 0 < each.minutes_for_tasks <= each.minutes
+
+
+@pytest.mark.parametrize("each", LESSONS, ids=[each.file for each in LESSONS])
+def test_a_lesson_that_can_use_gpus_says_what_it_chose_and_others_ask_for_none(each):
+    chooses = re.compile(r"real_ranks\(|[\"']nccl[\"']")
+    said = [
+        "".join(output.get("text", "") for output in cell.outputs)
+        for cell in each.read().cells
+        if cell.cell_type == "code" and chooses.search(cell.source)
+    ]
+    assert bool(said) == (each.gpus == "optional")
+    assert each.gpus == "none" or any("GPU" in text for text in said)
+
+
+def test_the_exercises_that_the_manifest_names_are_there():
+    named = {name for each in course() for name in each.exercises}
+    folder = FOLDER.parent / "exercises"
+    assert named == {path.name for path in folder.glob("*.ipynb")}

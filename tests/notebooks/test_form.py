@@ -34,7 +34,9 @@ def made(text=None, **changes):
     """A small notebook that passes every check, with its text or its last code cell changed."""
     predict = "> **Predict.** What?\n>\n> <details><summary>Answer</summary>That.</details>"
     ranks = 'World(4, backend="gloo").run(program)'
-    end = "## 1. What you saw\n\n## 2. To try\n\n<details><summary>Answers</summary>\n\n</details>"
+    row = "| C1 | it is so | **false** | section 1 |"
+    answers = "<details><summary>Answers</summary>\n\n</details>"
+    end = f"## 1. What you saw\n\n{row}\n\n## 2. To try\n\n{answers}"
     listed = [
         new_markdown_cell(predict),
         new_code_cell(ranks, execution_count=1, outputs=[picture()]),
@@ -114,6 +116,12 @@ BROKEN = {
     "real_ranks": [without(', backend="gloo"')],
     "the_article": [without(r"\*\*Verdict: false\.\*\*"), without("article")],
     "the_parts": [without("To try"), without("What you saw"), without("<details><summary>Answers")],
+    "small_enough": [said("x" * 2_000_000)],
+    "sections_are_numbered": [without("## 1. ")],
+    "sections_exist": [made(text="> The article. **Verdict: false.** As sections 1 and 5 say.")],
+    "no_sentence_twice": [made(text="It says the very same thing two times over. " * 2)],
+    "tables_are_even": [made(text="| a | b |\n|---|---|\n| 1 | 2 | 3 |")],
+    "verdicts_say_where": [without("section 1"), without(r"\*\*false\*\*"), without(r"\| C1.*")],
     "no_relative_path": [made(source='open("data.csv")'), made(source="Path('out').mkdir()")],
 }
 

@@ -2,7 +2,7 @@
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tools.run_notebooks import normalise
+from tools.run_notebooks import WIDGET, normalise
 
 
 def printed(text, name="stdout"):
@@ -39,3 +39,13 @@ def test_tags_and_claims_stay_and_the_rest_of_the_metadata_goes():
     notebook = normalised(cell)
     assert notebook.cells[0].metadata == kept
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
+
+
+def test_a_widget_leaves_its_picture_and_one_without_a_picture_stays_to_be_noticed():
+    view, png = {WIDGET: {"model_id": "1"}, "text/plain": "box"}, {"image/png": "iVBORw0K"}
+    outputs = [new_output("display_data", data=data) for data in ({**view, **png}, view)]
+    cell = normalised(new_code_cell("1", outputs=outputs)).cells[0]
+    assert [set(o.data) for o in cell.outputs] == [
+        {"image/png", "text/plain"},
+        {WIDGET, "text/plain"},
+    ]

@@ -6,7 +6,8 @@ output in which the measured value stands::
 
     "claims": {"C45": "own block first"}
 
-From the two notebooks/claims.md is made.
+A row of the article's comparison table (T) sums up other claims, and names those from which its
+verdict follows. From ledger and lessons notebooks/claims.md is made.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tools.course.manifest import FOLDER, Lesson, course, toml, written
 LEDGER = FOLDER / "claims.toml"
 LEDGER_PAGE = FOLDER / "claims.md"
 VERDICTS = ("true", "true with conditions", "false", "fault")
-NUMBER = re.compile(r"([CB])(\d+)([a-e]?)")
+NUMBER = re.compile(r"([CBT])(\d+)([a-e]?)")
 
 HEAD = """\
 # What the article says, and what is true
@@ -30,6 +31,8 @@ HEAD = """\
 This course grew out of a popular article on ring attention. Each of its statements that can be
 checked (C) and each fault of its listings (B) stands here, with the verdict, the cell that decides
 it and what that cell measured when it was stored. *In [n]* is the n-th code cell of the lesson.
+The rows of the article's comparison table (T) sum up other statements, from which their verdicts
+follow.
 
 This page is made by `python -m tools.course` from `claims.toml` and the stored notebooks.
 """
@@ -37,12 +40,13 @@ This page is made by `python -m tools.course` from `claims.toml` and the stored 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of the article (C..) or one fault of a listing (B..), in short words."""
+    """One statement of the article (C..), fault of a listing (B..) or row of its table (T..)."""
 
     number: str
     says: str
     verdict: str
     lesson: str
+    follows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,22 +65,28 @@ def claims() -> list[Claim]:
     Raises
     ------
     ValueError
-        If a number comes twice, or a verdict, a number or a lesson is none.
+        If a verdict, a number, a lesson or a claim from which another follows is none.
     """
-    found = [Claim(number, **fields) for number, fields in toml(LEDGER).items()]
+    found = [
+        Claim(number, **{**fields, "follows": tuple(fields.get("follows", ()))})
+        for number, fields in toml(LEDGER).items()
+    ]
     numbers = {each.number for each in course()}
+    measured = {claim.number for claim in found if not claim.follows}
     for claim in found:
         if claim.verdict not in VERDICTS or not NUMBER.fullmatch(claim.number):
             raise ValueError(f"{claim}: a verdict is one of {', '.join(VERDICTS)}.")
         if claim.lesson not in numbers:
             raise ValueError(f"{claim.number}: there is no lesson {claim.lesson}.")
+        if not set(claim.follows) <= measured:
+            raise ValueError(f"{claim.number} follows from {claim.follows}: not all are measured.")
     return sorted(found, key=_order)
 
 
 def _order(claim: Claim) -> tuple[str, int, str]:
     match = NUMBER.fullmatch(claim.number)
     assert match
-    return {"C": "1", "B": "2"}[match[1]], int(match[2]), match[3]
+    return {"C": "1", "B": "2", "T": "3"}[match[1]], int(match[2]), match[3]
 
 
 def output_lines(cell: nbformat.NotebookNode) -> Iterator[str]:
@@ -130,7 +140,7 @@ def decided() -> dict[str, Decision]:
 def undecided() -> list[Claim]:
     """The claims that no cell decides yet."""
     have = decided()
-    return [claim for claim in claims() if claim.number not in have]
+    return [claim for claim in claims() if not set(claim.follows or [claim.number]) <= set(have)]
 
 
 def claims_page() -> str:
@@ -145,6 +155,15 @@ def claims_page() -> str:
             if claim.number.startswith(letter)
         ]
         parts.append(f"## {title}\n\n" + "\n".join(rows) + "\n")
+    rows = ["| | in short | verdict | follows from |", "|---|---|---|---|"]
+    rows += [
+        f"| {claim.number} | {claim.says} | {claim.verdict} | {', '.join(claim.follows)} |"
+        for claim in claims()
+        if claim.follows
+    ]
+    parts.append(
+        "## Rows of its table that compares prefill and decode\n\n" + "\n".join(rows) + "\n"
+    )
     return "\n".join(parts)
 
 

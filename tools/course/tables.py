@@ -7,8 +7,8 @@ import re
 from tools.course.manifest import Lesson, course, written
 
 HOW_TO_WORK = (
-    "clear the stored results first (menu *Edit*, *Clear Outputs of All Cells*). Before each "
-    "experiment there is a *Predict* box: write your answer down, run the cell, then unfold "
+    "clear the stored results first (menu *Edit*, *Clear Outputs of All Cells*). Before most "
+    "experiments there is a *Predict* box: write your answer down, run the cell, then unfold "
     "the answer"
 )
 GPUS = {
