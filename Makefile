@@ -14,7 +14,7 @@ PYTHON ?=
 TORCH ?=
 PIP_ARGS ?=
 LAB_ARGS ?=
-LESSON ?= notebooks/03_the_ring.ipynb
+LESSON ?= notebooks/00_ranks_and_messages.ipynb
 SLICE ?=
 PYTEST_ARGS ?=
 VENV ?= .venv
@@ -33,7 +33,7 @@ help:
 	@echo "make test       format, lint, types, library tests and notebooks"
 	@echo "make test-full  the second tier of tests; SLICE=k/n runs one part of it"
 	@echo "make format     rewrite the sources in the project's format"
-	@echo "make notebooks  execute the lessons and store them with their outputs and tables"
+	@echo "make notebooks  execute the lessons, and write all that is generated"
 	@echo "make lock       resolve the dependencies again (UPGRADE=1 for the newest)"
 	@echo "make clean      remove what was built, the environment included"
 	@echo "Variables are described at the top of the Makefile."
@@ -81,7 +81,9 @@ format: env
 
 notebooks: env
 	$(BIN)/python tools/run_notebooks.py notebooks/*.ipynb
+	$(BIN)/python -m tools.exercises
 	$(BIN)/python -m tools.course
+	$(BIN)/python -m tools.error_pages
 	$(BIN)/python -m tools.readme
 
 lock: env

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "ringlab.commands.simulate",
         "a model's attention on a machine that is not here: how long, and why",
     ),
+    "grade": ("ringlab.commands.grade", "grade a folder of students' notebooks"),
 }
 
 

@@ -8,7 +8,9 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
+from ringlab.grade.isolation import landlock
 from ringlab.meter import loopback_bytes
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -78,12 +80,22 @@ def _lacks_counter(machine: Hardware) -> str | None:
     return None if loopback_bytes() is not None else "needs a system that counts loopback bytes"
 
 
+def _lacks_landlock(machine: Hardware) -> str | None:
+    return None if landlock.version() else "needs Linux with Landlock"
+
+
+def _lacks_proc(machine: Hardware) -> str | None:
+    return None if Path("/proc/self").exists() else "needs /proc"
+
+
 # What a marker needs: given the machine and the marker's arguments, why a test cannot run here.
 NEEDS: dict[str, Callable[..., str | None]] = {
     "processes": _lacks_gloo,
     "cuda": _lacks_gpus,
     "browser": _lacks_browser,
     "loopback": _lacks_counter,
+    "landlock": _lacks_landlock,
+    "procfs": _lacks_proc,
 }
 
 MARKERS = {
@@ -92,6 +104,8 @@ MARKERS = {
     "cuda(count=1)": "needs that many CUDA devices",
     "browser": "drives JupyterLab in a headless Chromium",
     "loopback": "reads the system's counter of loopback bytes (Linux)",
+    "landlock": "shuts a process in by Landlock (Linux 5.13 and newer)",
+    "procfs": "reads processes from /proc (Linux)",
     "notebook": "runs a notebook",
     "slow": "second tier: left out unless --full is given",
 }

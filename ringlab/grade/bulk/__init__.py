@@ -1,0 +1,1 @@
+"""Grading the notebooks of a class."""

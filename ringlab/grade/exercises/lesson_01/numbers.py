@@ -1,0 +1,36 @@
+"""What the exercises of this lesson share: functions of whole numbers, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ringlab.grade.case import Case
+from ringlab.grade.exercise import Shows
+from ringlab.grade.observation import Observation
+from ringlab.grade.observe import alone
+from ringlab.grade.plain import Plain
+from ringlab.grade.shows import gives
+
+Formula = Callable[..., int]
+"""A function of a case's options, given by name."""
+
+
+def observe(answer: Any, case: Case) -> Observation:
+    """Call the answer with the options of the case, in their order."""
+    return alone(answer, *case.options.values())
+
+
+def result(formula: Formula) -> Callable[[Case], tuple[Plain, ...]]:
+    """What the answer returns if it computes `formula`."""
+    return lambda case: (formula(**case.options),)
+
+
+def computes(wrong: Formula, right: Formula) -> Shows:
+    """Shows if the answer computes another formula."""
+    return gives(result(wrong), result(right))
+
+
+def up(number: int, parts: int) -> int:
+    """The largest of `parts` shares of a number, as equal as whole numbers allow."""
+    return -(-number // parts)

@@ -1,0 +1,162 @@
+"""What mistaken rings compute, so that their results can be told by the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ringlab.grade.case import Case
+from ringlab.grade.exercises.lesson_03.ring import inputs, shards
+from ringlab.grade.plain import Plain
+from ringlab.grade.shows import Results
+
+
+class Part(NamedTuple):
+    """Attention of a rank's queries to one block.
+
+    Attributes
+    ----------
+    out : Tensor
+        [B, Hq, L, D], float64.
+    lse, largest : Tensor
+        [B, Hq, L]: log-sum-exp and maximum of the scores.
+    """
+
+    out: Tensor
+    lse: Tensor
+    largest: Tensor
+
+
+Parts = list[Part]
+"""Partial results, block after block as a rank meets them."""
+
+
+def each_rank(
+    combine: Callable[[Parts], Tensor], blocks: Callable[[int, int], list[int]] | None = None
+) -> Results:
+    """What every rank returns if it combines its partial results like this.
+
+    Parameters
+    ----------
+    combine : callable
+        Makes the result of the partial results.
+    blocks : callable, optional
+        ``blocks(rank, world_size)``: owners of the blocks that a rank computes with, in order;
+        by default those of a ring.
+    """
+
+    def results(case: Case) -> tuple[Plain, ...]:
+        size, kind = case.world_size, inputs(case).q.dtype
+        held = blocks or (lambda rank, size: [(rank - step) % size for step in range(size)])
+        return tuple(
+            combine([_part(case, rank, owner) for owner in held(rank, size)]).to(kind)
+            for rank in range(size)
+        )
+
+    return results
+
+
+def merged(parts: Parts) -> Tensor:
+    """The right merge: weights from all of the LSEs."""
+    outs, lses = _stacked(parts)
+    return (lses.softmax(0)[..., None] * outs).sum(0)
+
+
+def added(parts: Parts) -> Tensor:
+    """Partial results added up as they are."""
+    return _stacked(parts)[0].sum(0)
+
+
+def averaged(parts: Parts) -> Tensor:
+    """Every block given the same weight."""
+    return _stacked(parts)[0].mean(0)
+
+
+def last_alone(parts: Parts) -> Tensor:
+    """The result of the last block."""
+    return parts[-1].out
+
+
+def swapped(parts: Parts) -> Tensor:
+    """The two weights of each merge exchanged."""
+    out, lse, _ = parts[0]
+    for new, new_lse, _ in parts[1:]:
+        both = torch.logaddexp(lse, new_lse)
+        weights = (new_lse - both).exp()[..., None], (lse - both).exp()[..., None]
+        out, lse = weights[0] * out + weights[1] * new, both
+    return out
+
+
+def stale_lse(parts: Parts) -> Tensor:
+    """Outputs merged, the LSE of the first block kept."""
+    out, lse, _ = parts[0]
+    for new, new_lse, _ in parts[1:]:
+        both = torch.logaddexp(lse, new_lse)
+        out = (lse - both).exp()[..., None] * out + (new_lse - both).exp()[..., None] * new
+    return out
+
+
+def forgotten_lse(parts: Parts) -> Tensor:
+    """Outputs merged, the LSE of the newest block taken for that of all."""
+    out, lse, _ = parts[0]
+    for new, new_lse, _ in parts[1:]:
+        both = torch.logaddexp(lse, new_lse)
+        out = (lse - both).exp()[..., None] * out + (new_lse - both).exp()[..., None] * new
+        lse = new_lse
+    return out
+
+
+def not_rescaled(parts: Parts) -> Tensor:
+    """Exponentials shifted by the maximum of their own block, and added as if it were one."""
+    weights = [(part.lse - part.largest).exp()[..., None] for part in parts]
+    outs, _ = _stacked(parts)
+    shares = torch.stack(weights)  # [blocks, B, Hq, L, 1]
+    return (shares * outs).sum(0) / shares.sum(0)
+
+
+def scaled(power: float) -> Results:
+    """Exact attention with scores divided by D to this power, where 0.5 is right."""
+
+    def results(case: Case) -> tuple[Plain, ...]:
+        q, k, v = (x.double() for x in inputs(case))
+        return _whole(case, q * q.shape[-1] ** (0.5 - power), k, v)
+
+    return results
+
+
+def tiled_heads(case: Case) -> tuple[Plain, ...]:
+    """Query head h given KV head h % Hkv."""
+    q, k, v = (x.double() for x in inputs(case))
+    times = q.shape[1] // k.shape[1]
+    return _whole(case, q, k.repeat(1, times, 1, 1), v.repeat(1, times, 1, 1))
+
+
+def _whole(case: Case, q: Tensor, k: Tensor, v: Tensor) -> tuple[Plain, ...]:
+    times, kind = q.shape[1] // k.shape[1], inputs(case).q.dtype
+    keys, values = (x.repeat_interleave(times, dim=1) for x in (k, v))
+    out = (q @ keys.mT / q.shape[-1] ** 0.5).softmax(-1) @ values
+    return tuple(out.to(kind).chunk(case.world_size, dim=2))
+
+
+def _scores(case: Case, rank: int, owner: int) -> Tensor:
+    each = shards(case)
+    q, k = each[rank][0].double(), each[owner][1].double()
+    keys = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
+    scores: Tensor = q @ keys.mT / q.shape[-1] ** 0.5
+    return scores
+
+
+@lru_cache(maxsize=512)
+def _part(case: Case, rank: int, owner: int) -> Part:
+    scores, v = _scores(case, rank, owner), shards(case)[owner][2].double()
+    values = v.repeat_interleave(scores.shape[1] // v.shape[1], dim=1)
+    return Part(scores.softmax(-1) @ values, scores.logsumexp(-1), scores.amax(-1))
+
+
+def _stacked(parts: Parts) -> tuple[Tensor, Tensor]:
+    outs, lses, _ = zip(*parts, strict=True)
+    return torch.stack(outs), torch.stack(lses)
