@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from ringlab.grade.isolation import landlock
 from ringlab.meter import loopback_bytes
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -81,6 +80,8 @@ def _lacks_counter(machine: Hardware) -> str | None:
 
 
 def _lacks_landlock(machine: Hardware) -> str | None:
+    from ringlab.grade.isolation import landlock  # imports all of the library
+
     return None if landlock.version() else "needs Linux with Landlock"
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ringlab.timeline import EventKind
 from ringlab.world.collective import Call, collective_bytes
+from ringlab.world.peers import require_member
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,20 @@ class Operation:
 
 
 def understand(method: str, args: Sequence[Any], member: int, members: int) -> Operation:
-    """Describe the call ``group.method(*args)`` made by group rank `member` of `members`."""
+    """Describe the call ``group.method(*args)`` made by group rank `member` of `members`.
+
+    Raises
+    ------
+    BadCall
+        If a message's other end is no member.
+    """
     if method in ("send", "recv", "recv_anysource"):
         peer = None if method == "recv_anysource" else int(args[1])
+        kind: EventKind = "send" if method == "send" else "recv"
+        if peer is not None:
+            require_member(kind, peer, members)
         tensor: Tensor = args[0][0]
         size = tensor.numel() * tensor.element_size()
-        kind: EventKind = "send" if method == "send" else "recv"
         sent, received = (size, 0) if kind == "send" else (0, size)
         return _operation(kind, kind, peer, sent, received, tensor)
     try:

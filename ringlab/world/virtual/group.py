@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ringlab.world.collective import Call
 from ringlab.world.errors import BadCall
+from ringlab.world.peers import require_member
 from ringlab.world.virtual import tables
 from ringlab.world.virtual.buffers import check_buffers, chunks, is_plain, one_a_member, split
 from ringlab.world.virtual.operations import describe
@@ -72,10 +73,12 @@ class VirtualGroup(dist.ProcessGroup):
 
     def send(self, tensors: list[Tensor], dst: int, tag: int = 0) -> VirtualWork:
         """Post a send to group rank `dst`."""
+        require_member("send", dst, len(self._ranks))
         return self._message("send", tensors, self._ranks[dst], tag)
 
     def recv(self, tensors: list[Tensor], src: int, tag: int = 0) -> VirtualWork:
         """Post a receive from group rank `src`."""
+        require_member("recv", src, len(self._ranks))
         return self._message("recv", tensors, self._ranks[src], tag)
 
     def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> VirtualWork:

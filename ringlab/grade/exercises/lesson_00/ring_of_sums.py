@@ -121,6 +121,72 @@ def _draw(seen: Observation) -> Picture | None:
     return draw_ring_strip(seen.timeline) if sent and in_messages else messages.draw(seen)
 
 
+MISTAKES = (
+    *stalls.BUFFERS,
+    *(mistake for mistake in FAILED if mistake.name in OF_RINGS),
+    *stalls.CIRCLES,
+    Mistake(
+        "uses_a_collective",
+        "The sum is right, and came by a collective. Here it is to come by messages between "
+        "neighbours: what will travel later is too large for everybody to hold.",
+        _collective,
+    ),
+    Mistake(
+        "relies_on_tags",
+        "It is right under gloo's rules, and under NCCL's parts of a tensor change places: "
+        "there messages are matched in their order, whatever their tags. Send in the order in "
+        "which the other side receives, or send one message.",
+        gives(_by_tags, _right),
+    ),
+    Mistake(
+        "takes_turns",
+        "It does not hang, since not all ranks begin with the same call. But a send and a "
+        "receive that could be under way together follow one another, and ranks wait in a "
+        "row. Start both as one batch.",
+        _takes_turns,
+    ),
+    Mistake(
+        "wrong_direction",
+        "Your ring turns the other way: tensors go to the rank before. The sum is the same, "
+        "but which rank's tensor is in hand in which step is not. Send to the next rank.",
+        _backwards,
+    ),
+    Mistake(
+        "one_hop_too_many",
+        "The last hop brings every rank its own tensor, which nobody needs. W steps need W - 1 "
+        "hops.",
+        _one_hop_more,
+    ),
+    Mistake(
+        "sums_travel",
+        "What you pass on is your running total, so numbers are counted more than once. Pass "
+        "on the tensor that has arrived, and add it to the total.",
+        gives(_results(_sums_travel), _right),
+    ),
+    Mistake(
+        "own_sent_again",
+        "In every hop each rank sends its own tensor again, so you add your neighbour's over "
+        "and over and never see the others. Pass on what has arrived.",
+        gives(_results(_neighbour_again), _right),
+    ),
+    Mistake(
+        "last_one_missing",
+        "What arrives in the last hop is not added: W - 1 hops, but W steps.",
+        gives(_results(_last_missing), _right),
+    ),
+    Mistake(
+        "own_missing",
+        "A rank's own numbers are missing in its sum: step 0 comes before the first hop.",
+        gives(_results(_own_missing), _right),
+    ),
+    Mistake(
+        "changes_its_argument",
+        "Your answer writes into its argument: a sum in place, or a receive into it. It "
+        "belongs to the caller. Sum into a tensor of your own, and receive into a new one.",
+        _in_place,
+    ),
+)
+
 EXERCISE = Exercise(
     name="ring_of_sums",
     lesson="00",
@@ -151,70 +217,6 @@ EXERCISE = Exercise(
         messages.case("5 ranks", 5, 25, columns=2),
     ),
     observe=messages.observe,
-    mistakes=(
-        *stalls.BUFFERS,
-        *(mistake for mistake in FAILED if mistake.name in OF_RINGS),
-        *stalls.CIRCLES,
-        Mistake(
-            "uses_a_collective",
-            "The sum is right, and came by a collective. Here it is to come by messages between "
-            "neighbours: what will travel later is too large for everybody to hold.",
-            _collective,
-        ),
-        Mistake(
-            "relies_on_tags",
-            "It is right under gloo's rules, and under NCCL's parts of a tensor change places: "
-            "there messages are matched in their order, whatever their tags. Send in the order in "
-            "which the other side receives, or send one message.",
-            gives(_by_tags, _right),
-        ),
-        Mistake(
-            "takes_turns",
-            "It does not hang, since not all ranks begin with the same call. But a send and a "
-            "receive that could be under way together follow one another, and ranks wait in a "
-            "row. Start both as one batch.",
-            _takes_turns,
-        ),
-        Mistake(
-            "wrong_direction",
-            "Your ring turns the other way: tensors go to the rank before. The sum is the same, "
-            "but which rank's tensor is in hand in which step is not. Send to the next rank.",
-            _backwards,
-        ),
-        Mistake(
-            "one_hop_too_many",
-            "The last hop brings every rank its own tensor, which nobody needs. W steps need W - 1 "
-            "hops.",
-            _one_hop_more,
-        ),
-        Mistake(
-            "sums_travel",
-            "What you pass on is your running total, so numbers are counted more than once. Pass "
-            "on the tensor that has arrived, and add it to the total.",
-            gives(_results(_sums_travel), _right),
-        ),
-        Mistake(
-            "own_sent_again",
-            "In every hop each rank sends its own tensor again, so you add your neighbour's over "
-            "and over and never see the others. Pass on what has arrived.",
-            gives(_results(_neighbour_again), _right),
-        ),
-        Mistake(
-            "last_one_missing",
-            "What arrives in the last hop is not added: W - 1 hops, but W steps.",
-            gives(_results(_last_missing), _right),
-        ),
-        Mistake(
-            "own_missing",
-            "A rank's own numbers are missing in its sum: step 0 comes before the first hop.",
-            gives(_results(_own_missing), _right),
-        ),
-        Mistake(
-            "changes_its_argument",
-            "Your answer writes into its argument: a sum in place, or a receive into it. It "
-            "belongs to the caller. Sum into a tensor of your own, and receive into a new one.",
-            _in_place,
-        ),
-    ),
+    mistakes=stalls.besides_gaps(MISTAKES),
     draw=_draw,
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from ringlab.grade.case import Case
 from ringlab.grade.exercise import Mistake, Shows
 from ringlab.grade.exercises.lesson_00.messages import order
 from ringlab.grade.observation import Observation
-from ringlab.grade.shows import fails
+from ringlab.grade.shows import fails, where
 
 
 def hangs_in_a_queue(case: Case, seen: Observation) -> bool | None:
@@ -32,12 +34,6 @@ def all_wait_in(operation: Literal["send", "recv"]) -> Shows:
 
 BUFFERS = (
     Mistake(
-        "sends_gaps",
-        "The tensor to be sent has gaps: it is a slice of a larger one. A message takes "
-        "numbers that lie together, so send mine.contiguous().",
-        fails("BadCall", words="not contiguous"),
-    ),
-    Mistake(
         "receives_into_what_is_sent",
         "What arrives is received into the tensor that is being sent. Until the send has been "
         "waited for its tensor must stay as it is: receive into another one.",
@@ -56,7 +52,7 @@ BUFFERS = (
         fails("UnwaitedHandle"),
     ),
 )
-"""Buffers with gaps, and such as a message still uses."""
+"""Buffers that a message still uses."""
 
 CIRCLES = (
     Mistake(
@@ -80,3 +76,26 @@ CIRCLES = (
     ),
 )
 """Ranks in a circle."""
+
+
+def _not_contiguous(case: Case, seen: Observation) -> bool | None:
+    """A tensor with gaps is refused; other cases cannot tell."""
+    return fails("BadCall", words="not contiguous")(case, seen) or None
+
+
+def besides_gaps(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
+    """The mistakes, told also where a tensor with gaps is sent besides; that one comes last."""
+
+    def tells(case: Case, seen: Observation) -> bool:
+        return not _not_contiguous(case, seen)
+
+    others = (replace(mistake, shows=where(tells, mistake.shows)) for mistake in mistakes)
+    return (*others, SENDS_GAPS)
+
+
+SENDS_GAPS = Mistake(
+    "sends_gaps",
+    "The tensor to be sent has gaps: it is a slice of a larger one. A message takes "
+    "numbers that lie together, so send mine.contiguous().",
+    _not_contiguous,
+)

@@ -54,6 +54,34 @@ def _odd_one(case: Case, seen: Observation) -> bool | None:
     return last % 2 == 0 and (seen.failure is not None or bool(seen.timeline.hops(last)))
 
 
+MISTAKES = (
+    *stalls.BUFFERS,
+    Mistake(
+        "next_rank_for_partner",
+        "Somebody waits for a rank that waits for a third one: the pairs do not fit. With two "
+        "ranks the next rank is the partner, with more it is only for even ranks.",
+        _stranger,
+    ),
+    Mistake(
+        "moves_in_a_circle",
+        "Everybody sends to the next rank and receives from the one before. That is a step of "
+        "a ring. In a swap you receive from the very rank to which you send.",
+        _in_a_circle,
+    ),
+    Mistake(
+        "odd_one_forgotten",
+        "With an odd number of ranks the last one has no partner. It sends nothing, and "
+        "returns its own numbers.",
+        _odd_one,
+    ),
+    *stalls.CIRCLES,
+    Mistake(
+        "keeps_its_own",
+        "Every rank returns its own numbers, or a copy. Return the tensor that was received.",
+        gives(_own, _right),
+    ),
+)
+
 EXERCISE = Exercise(
     name="swap",
     lesson="00",
@@ -82,32 +110,6 @@ EXERCISE = Exercise(
         messages.case("4 ranks, a tensor with gaps", 4, 5, columns=3, gaps=2),
     ),
     observe=messages.observe,
-    mistakes=(
-        *stalls.BUFFERS,
-        Mistake(
-            "next_rank_for_partner",
-            "Somebody waits for a rank that waits for a third one: the pairs do not fit. With two "
-            "ranks the next rank is the partner, with more it is only for even ranks.",
-            _stranger,
-        ),
-        Mistake(
-            "moves_in_a_circle",
-            "Everybody sends to the next rank and receives from the one before. That is a step of "
-            "a ring. In a swap you receive from the very rank to which you send.",
-            _in_a_circle,
-        ),
-        Mistake(
-            "odd_one_forgotten",
-            "With an odd number of ranks the last one has no partner. It sends nothing, and "
-            "returns its own numbers.",
-            _odd_one,
-        ),
-        *stalls.CIRCLES,
-        Mistake(
-            "keeps_its_own",
-            "Every rank returns its own numbers, or a copy. Return the tensor that was received.",
-            gives(_own, _right),
-        ),
-    ),
+    mistakes=stalls.besides_gaps(MISTAKES),
     draw=messages.draw,
 )

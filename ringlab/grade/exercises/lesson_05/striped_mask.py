@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake, Outcome, Shows
-from ringlab.grade.looks import results
+from ringlab.grade.exercises.lesson_05.tables import rows
 from ringlab.grade.observation import Observation
 from ringlab.grade.observe import alone
 from ringlab.grade.plain import Plain
@@ -71,17 +71,20 @@ def _no_leak(case: Case, seen: Observation) -> Outcome:
 def _shapes(case: Case, seen: Observation) -> Outcome:
     """Boolean tensors of the right shapes, not all of them false."""
     size, length = case.integer("size"), case.integer("length")
-    rows: Any = seen.results[0]
-    if not isinstance(rows, list) or [len(row) for row in rows] != [size] * size:
+    found: Any = seen.results[0]
+    if not isinstance(found, list) or [len(row) for row in found] != [size] * size:
         return Outcome(False, "a mask for every rank and source", "something else")
     for rank in range(size):
         for source in range(size):
             wanted = list(_allowed(rank, source, size, length).shape)
-            got = rows[rank][source]
+            got = found[rank][source]
             if not isinstance(got, Tensor) or got.dtype != torch.bool or list(got.shape) != wanted:
-                found = f"{got.dtype} {list(got.shape)}" if isinstance(got, Tensor) else type(got)
-                return Outcome(False, f"torch.bool {wanted}", f"rank {rank}, {source}: {found}")
-    some = any(bool(mask.any()) for row in rows for mask in row)
+                kind = (
+                    f"{got.dtype} {list(got.shape)}" if isinstance(got, Tensor) else f"{got!r:.40}"
+                )
+                where = f"rank {rank}, keys of rank {source}"
+                return Outcome(False, f"torch.bool {wanted}", f"{where}: {kind}")
+    some = any(bool(mask.any()) for row in found for mask in row)
     return Outcome(some, "masks that let something through", "boolean masks" if some else "none")
 
 
@@ -154,7 +157,7 @@ EXERCISE = Exercise(
     checks=(
         Check("shape", 1, _shapes),
         Check("no leak", 2, _no_leak, after="shape"),
-        Check("mask", 2, results(_right), after="no leak"),
+        Check("mask", 2, rows(_right), after="no leak"),
     ),
     cases=(
         _case(1, 4),

@@ -16,7 +16,7 @@ from ringlab.grade.exercises.lesson_05.deals import (
     striped,
     zigzag,
 )
-from ringlab.grade.looks import results
+from ringlab.grade.exercises.lesson_05.tables import rows
 from ringlab.grade.observation import Observation
 from ringlab.grade.observe import alone
 from ringlab.grade.plain import Plain
@@ -46,19 +46,21 @@ def _is(wrong: Deal) -> Shows:
 
 def _each_once(case: Case, seen: Observation) -> Outcome:
     """Every token is somewhere, and nowhere twice; nothing else is."""
-    rows: Any = seen.results[0] if seen.results else None
-    if not isinstance(rows, (list, tuple)) or not all(
-        isinstance(row, (list, tuple)) for row in rows
-    ):
-        return Outcome(False, "a list of lists", f"{rows!r:.60}")
-    counts = Counter(token for row in rows for token in row if type(token) is int)
+    held: Any = seen.results[0] if seen.results else None
+    if not isinstance(held, (list, tuple)) or not all(isinstance(x, (list, tuple)) for x in held):
+        return Outcome(False, "a list of lists", f"{held!r:.60}")
+    counts = Counter(token for mine in held for token in mine if type(token) is int)
     wanted = range(case.integer("length"))
     missing = [token for token in wanted if not counts[token]]
     double = [token for token in wanted if counts[token] > 1]
-    others = sum(map(len, rows)) - sum(counts[token] for token in wanted)
-    told = f"missing {missing[:5]}, more than once {double[:5]}, {others} that are no tokens"
-    passed = not (missing or double or others) and len(rows) == case.integer("size")
-    return Outcome(passed, "each token on one rank", "each token on one rank" if passed else told)
+    others = sum(map(len, held)) - sum(counts[token] for token in wanted)
+    counted = {"missing": missing, "more than once": double}
+    told = [f"{what} {tokens[:5]}" for what, tokens in counted.items() if tokens]
+    told += [f"{others} entries that are no tokens"] * (others > 0)
+    passed = not (missing or double or others) and len(held) == case.integer("size")
+    return Outcome(
+        passed, "each token on one rank", "each token on one rank" if passed else ", ".join(told)
+    )
 
 
 def _pairs(partner: Callable[[int, int], int]) -> Deal:
@@ -138,7 +140,7 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("each token once", 1, _each_once),
-        Check("positions", 3, results(_right), after="each token once"),
+        Check("positions", 3, rows(_right), after="each token once"),
     ),
     cases=(
         _case(1, 5),

@@ -7,7 +7,6 @@ from typing import Any
 
 from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake, Outcome, Shows
-from ringlab.grade.looks import results
 from ringlab.grade.observation import Observation
 from ringlab.grade.observe import alone
 from ringlab.grade.plain import Plain
@@ -91,6 +90,15 @@ def _owners(case: Case, seen: Observation) -> Outcome:
     return Outcome(True, "the owner of every token", "the owner of every token")
 
 
+def _rows(case: Case, seen: Observation) -> Outcome:
+    """Every place is right: a pair of integers."""
+    places: Any = seen.results[0]
+    for token, (got, wanted) in enumerate(zip(places, _places(_place, case), strict=True)):
+        if len(got) != 2 or type(got[1]) is not int or got[1] != wanted[1]:
+            return Outcome(False, f"token {token} in row {wanted[1]}", f"token {token}: {got!r}")
+    return Outcome(True, "the row of every token", "the row of every token")
+
+
 def _case(size: int, block: int, tokens: int) -> Case:
     title = f"{size} rank{'s' * (size > 1)}, runs of {block}, {tokens} tokens"
     return Case(title, options={"tokens": tokens, "block": block, "size": size})
@@ -112,7 +120,7 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("owner", 2, _owners),
-        Check("row", 2, results(_right), after="owner"),
+        Check("row", 2, _rows, after="owner"),
     ),
     cases=(
         _case(1, 4, 9),

@@ -10,20 +10,11 @@ from torch import Tensor
 from ringlab.draw import bytes_text
 from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake, Outcome, Shows
-from ringlab.grade.exercises.lesson_06.shards import (
-    Part,
-    lengths,
-    observe,
-    parts,
-    result_bytes,
-    right,
-    whole,
-)
+from ringlab.grade.exercises.lesson_06 import wrong_decodes as wrong
+from ringlab.grade.exercises.lesson_06.shards import lengths, observe, result_bytes, right
 from ringlab.grade.looks import inputs_kept, results
 from ringlab.grade.numbers import close
 from ringlab.grade.observation import Observation
-from ringlab.grade.oracle import exact_attention
-from ringlab.grade.plain import Plain
 from ringlab.grade.shows import fails, gives, where
 
 MOST_CALLS = 2
@@ -51,7 +42,7 @@ def _bytes(case: Case, seen: Observation) -> Outcome:
     most, sent = _most(case), _sent(case, seen)
     return Outcome(
         sent <= most,
-        f"at most {bytes_text(most)} from each rank: {case.world_size - 1} results",
+        f"at most {bytes_text(most)} from each rank: a result to each other one",
         f"{bytes_text(sent)} from the rank that sent most",
     )
 
@@ -94,42 +85,10 @@ def _if_right(way: Callable[[Case, Observation], bool]) -> Shows:
     return shows
 
 
-def _is(combine: Callable[[tuple[Part, ...]], Tensor]) -> Shows:
-    """Shows if every rank returns these parts combined like this; only where all have keys."""
-
-    def wrong(case: Case) -> tuple[Plain, ...]:
-        return (combine(parts(case)).float(),) * case.world_size
-
-    return where(lambda case, _: 0 not in lengths(case), gives(wrong, right))
-
-
-def _weighted(found: tuple[Part, ...], weights: Tensor) -> Tensor:
-    """Sum of the outs with weights [W, B, Hq, 1]."""
-    return (weights[..., None] * torch.stack([part.out for part in found])).sum(0)
-
-
-def _sum(found: tuple[Part, ...]) -> Tensor:
-    return torch.stack([part.out for part in found]).sum(0)
-
-
-def _mean(found: tuple[Part, ...]) -> Tensor:
-    return torch.stack([part.out for part in found]).mean(0)
-
-
-def _by_keys(found: tuple[Part, ...]) -> Tensor:
-    shares = [torch.full_like(part.lse, part.keys) for part in found]
-    return _weighted(found, torch.stack(shares) / sum(part.keys for part in found))
-
-
-def _own_maxima(found: tuple[Part, ...]) -> Tensor:
-    totals = torch.stack([(part.lse - part.largest).exp() for part in found])
-    return _weighted(found, totals / totals.sum(0))
-
-
-def _no_scale(case: Case) -> tuple[Plain, ...]:
-    q, k, v = whole(case)
-    out = exact_attention(q.double() * q.shape[-1] ** 0.5, k, v).out
-    return (out.float(),) * case.world_size
+def _puts_together(combine: wrong.Combine) -> Shows:
+    """Shows where all ranks have keys: what none means differs from method to method."""
+    way = gives(wrong.combined(combine), right)
+    return where(lambda case, _: 0 not in lengths(case), way)
 
 
 def _on_one_rank(case: Case, seen: Observation) -> bool | None:
@@ -232,30 +191,30 @@ EXERCISE = Exercise(
             "sum_of_outs",
             "You added up the softmax attention of each rank. The weights of each add up to 1, so "
             "the sum is W times too heavy.",
-            _is(_sum),
+            _puts_together(wrong.added),
         ),
         Mistake(
             "mean_of_outs",
             "You took the mean of the ranks' results. A rank counts for its share of the "
             "denominator, exp(its LSE), whether it is large or small.",
-            _is(_mean),
+            _puts_together(wrong.averaged),
         ),
         Mistake(
             "weights_by_keys",
             "You weighted each rank by the number of its keys. A rank whose keys fit the query "
             "counts for more than one with as many that do not: weights come from the LSEs.",
-            _is(_by_keys),
+            _puts_together(wrong.by_keys),
         ),
         Mistake(
             "maximum_not_reduced",
             "Numerators and denominators are added up although each rank subtracted its own "
             "maximum. They are in different units: all must subtract the same number.",
-            _is(_own_maxima),
+            _puts_together(wrong.own_maxima),
         ),
         Mistake(
             "no_scale",
             "The scores are not divided by the square root of D.",
-            gives(_no_scale, right),
+            gives(wrong.no_scale, right),
         ),
         Mistake(
             "overflows",
