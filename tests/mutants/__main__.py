@@ -58,7 +58,7 @@ def _gone(mutant: Mutant) -> str:
 
 def wrong(mutant: Mutant, verdict: Verdict) -> bool:
     """Whether a mutant ended in another way than it should."""
-    return verdict.status != ("survived" if mutant.survives else "killed")
+    return verdict.status != mutant.expected
 
 
 def _try(floor: Floor, mutant: Mutant, trees: SimpleQueue[Tree]) -> Verdict:

@@ -2,7 +2,7 @@
 
 A floor's file, ``<floor>.toml``::
 
-    tests = ["tests/cost"]              # files or folders, those that notice most first
+    tests = ["tests/cost/test_x.py::test_y"]   # those that notice most first
 
     [[mutant]]
     what = "one line that names the fault"
@@ -10,6 +10,7 @@ A floor's file, ``<floor>.toml``::
     old = "text that occurs exactly once"
     new = "what stands there instead"
     survives = "why no test can notice it"   # only where that is so
+    reported = "why the world ends the test first"   # likewise
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ class Mutant:
         Text of the file, which must occur once, and what replaces it.
     survives : str
         Why no test can notice it; empty for all others.
+    reported : str
+        Why the virtual world's own report ends every test before an assertion can fail; empty
+        for all others.
     """
 
     floor: str
@@ -47,6 +51,12 @@ class Mutant:
     old: str
     new: str
     survives: str = ""
+    reported: str = ""
+
+    @property
+    def expected(self) -> str:
+        """The status with which it should end."""
+        return "survived" if self.survives else "reported" if self.reported else "killed"
 
     def applied(self, text: str) -> str:
         """The text of the file with the fault in it.

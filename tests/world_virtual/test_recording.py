@@ -253,3 +253,18 @@ def test_a_thread_that_ends_holds_no_mode_which_would_outlive_python(program, mo
         World(2).run(program)
     assert left == [0, 0]
     assert torch._C._len_torch_dispatch_stack() == 0  # and neither does the caller's
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_a_collective_is_recorded_with_the_bytes_of_its_documented_algorithm(size):
+    def program():
+        x = torch.ones(60, dtype=torch.float32)
+        dist.all_reduce(x)
+        dist.all_gather_single(torch.empty(60 * size), x)
+        dist.reduce_scatter_single(torch.empty(60 // size), x[: 60 // size * size].clone())
+
+    with World(size) as world:
+        world.run(program)
+    whole, part = 240, 60 // size * 4
+    sent = [event.bytes_out for event in world.timeline.of(0, "collective")]
+    assert sent == [2 * (size - 1) * whole // size, (size - 1) * whole, (size - 1) * part]
