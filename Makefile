@@ -84,6 +84,9 @@ notebooks: env
 	$(BIN)/python -m tools.exercises
 	$(BIN)/python -m tools.course
 	$(BIN)/python -m tools.error_pages
+	$(BIN)/python -m tools.faults
+	$(BIN)/python -m tools.accuracy
+	$(BIN)/python -m tools.speed
 	$(BIN)/python -m tools.readme
 
 lock: env

@@ -207,6 +207,16 @@ def test_a_set_up_that_was_interrupted_goes_on(
     assert installed == ["--requirement", "--no-build-isolation"]
 
 
+def test_the_lab_of_an_environment_asks_nothing_and_shows_no_menus_of_the_tests(
+    setup_env: ModuleType, tmp_path: Path
+) -> None:
+    setup_env.quieten_lab(setup_env.Environment(tmp_path))
+    page = json.loads((tmp_path / "etc/jupyter/labconfig/page_config.json").read_text())
+    assert page == {"disabledExtensions": {"@jupyter/nbgrader": True}}
+    settings = json.loads((tmp_path / "share/jupyter/lab/settings/overrides.json").read_text())
+    assert settings["@jupyterlab/apputils-extension:notification"] == {"fetchNews": "false"}
+
+
 def test_a_folder_of_other_things_is_refused(
     setup_env: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from ringlab import World, decode, ring_attention
 from ringlab.calls.support import Feature
 from ringlab.draw import Picture, draw_ring
 from ringlab.prefill import SUPPORT
+from tools import speed
 from tools.blocks import with_block
 from tools.course.tables import lessons_table
 
@@ -42,6 +43,7 @@ def with_tables(readme: str) -> str:
     tables = {
         "support": support_table(SUPPORT),
         "decode support": support_table(decode.SUPPORT),
+        "speed": speed.ratios_table(speed.rows()),
         "lessons": lessons_table(),
     }
     for name, table in tables.items():

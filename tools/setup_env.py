@@ -24,7 +24,15 @@ LOCK = ROOT / "requirements.lock"
 PYPROJECT = ROOT / "pyproject.toml"
 # Read after every other .pth file, so that the environment's own packages come first.
 BORROWED = "zz_borrowed_torch.pth"
-QUIET_LAB = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}
+LAB = {
+    # JupyterLab's question about news, which would go out over the network.
+    "share/jupyter/lab/settings/overrides.json": {
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}
+    },
+    # The tests use nbgrader. Its menus and buttons are for those who make assignments.
+    "etc/jupyter/labconfig/page_config.json": {"disabledExtensions": {"@jupyter/nbgrader": True}},
+}
+"""Files of the environment, and what JupyterLab shall read there."""
 
 
 def digest() -> str:
@@ -177,10 +185,11 @@ def install_around(environment: Environment, lender: str, extra: list[str]) -> N
 
 
 def quieten_lab(environment: Environment) -> None:
-    """Answer JupyterLab's question about news, which would go out over the network."""
-    settings = environment.folder / "share/jupyter/lab/settings/overrides.json"
-    settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text(json.dumps(QUIET_LAB))
+    """Let JupyterLab show a learner the course, and nothing beside it."""
+    for name, content in LAB.items():
+        path = environment.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content))
 
 
 def set_up(environment: Environment, torch: str, extra: list[str]) -> None:

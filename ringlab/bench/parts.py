@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ringlab.bench.readings import WAITING, Reading
+
 PREFIXES = {
     "aten::_scaled_dot_product": "kernel",
     "aten::_flash_attention": "kernel",
@@ -31,8 +33,6 @@ program
 transport
     Posting messages, and all other threads of the process, which are gloo's.
 """
-WAITING = "waiting"
-"""Wall time in which the rank's own thread did not run. It costs no CPU time."""
 
 
 class _Mode(TorchDispatchMode):
@@ -46,52 +46,67 @@ class _Mode(TorchDispatchMode):
 class Parts(_Mode):
     """Divides the time between entering and leaving over `PARTS` and `WAITING`.
 
+    Parameters
+    ----------
+    clock : callable
+        The CPU clock of operators: that of the rank's own thread, or `time.process_time` where
+        operators run on several threads and none of them is a transport's.
+
     Attributes
     ----------
-    seconds : dict of str to float
-        Filled when the block is left. The parts add up to the CPU time of the process, and
-        those of the rank's own thread with the waiting to the wall time.
+    reading : Reading
+        Made when the block is left, with its parts. They add up to the CPU time of the process,
+        and those of the rank's own thread with the waiting to the wall time, both less the time
+        that the meter itself took between the operators.
     """
 
-    def __init__(self) -> None:
+    reading: Reading
+
+    def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch
-        self.seconds: dict[str, float] = dict.fromkeys((*PARTS, WAITING), 0.0)
+        self._seconds = dict.fromkeys(PARTS, 0.0)
+        self._clock, self._meter = clock, 0.0
 
     def __enter__(self) -> Parts:
         super().__enter__()  # type: ignore[no-untyped-call]  # torch
-        self._began = _clocks()
+        self._began = self._clocks()
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        wall, process, thread = (
-            end - begin for end, begin in zip(_clocks(), self._began, strict=True)
+        wall, process, own = (
+            end - begin for end, begin in zip(self._clocks(), self._began, strict=True)
         )
         super().__exit__(*exception)  # type: ignore[no-untyped-call]  # torch
-        operators = sum(self.seconds.values())
-        self.seconds["program"] = thread - operators
-        self.seconds["transport"] += process - thread
-        self.seconds[WAITING] = wall - thread
+        seconds = self._seconds
+        seconds["program"] = own - sum(seconds.values()) - self._meter
+        seconds["transport"] += process - own
+        cpu = process - self._meter
+        self.reading = Reading(wall - self._meter, cpu, {**seconds, WAITING: max(0.0, wall - own)})
 
     def __torch_dispatch__(
         self,
-        func: Callable[..., Any],
+        func: Any,
         types: Any,
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Run an operator on the clock; look inside a block of attention."""
-        name = str(getattr(func, "_schema", func)).partition("(")[0]
+        entered = self._clock()
+        name = func.name() if isinstance(func, torch._ops.OpOverload) else str(func)
         if name.startswith(BLOCK):
-            return self._look_inside(func, args, kwargs or {})
-        began = time.thread_time()
+            cpu = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+            with _Inner(self):
+                self._meter += self._clock() - entered
+                return func.redispatch(cpu, *args, **(kwargs or {}))
+        began = self._clock()
         result = func(*args, **(kwargs or {}))
-        self.seconds[_part(name)] += time.thread_time() - began
+        ended = self._clock()
+        self._seconds[_part(name)] += ended - began
+        self._meter += began - entered + self._clock() - ended
         return result
 
-    def _look_inside(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        cpu = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-        with _Inner(self):
-            return func.redispatch(cpu, *args, **kwargs)
+    def _clocks(self) -> tuple[float, float, float]:
+        return time.perf_counter(), time.process_time(), self._clock()
 
 
 class _Inner(_Mode):
@@ -103,7 +118,7 @@ class _Inner(_Mode):
 
     def __torch_dispatch__(
         self,
-        func: Callable[..., Any],
+        func: Any,
         types: Any,
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
@@ -113,7 +128,3 @@ class _Inner(_Mode):
 
 def _part(name: str) -> str:
     return next((part for prefix, part in PREFIXES.items() if name.startswith(prefix)), "copies")
-
-
-def _clocks() -> tuple[float, float, float]:
-    return time.perf_counter(), time.process_time(), time.thread_time()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
 
 import torch
 import torch.distributed as dist
@@ -12,11 +12,9 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from ringlab.bench.parts import Parts
-from ringlab.bench.readings import Phases, Stopwatch
+from ringlab.bench.readings import Phases
 from ringlab.layout import Contiguous, Layout, ZigZag
 from ringlab.prefill import ring_attention
-
-Meter = TypeVar("Meter", Stopwatch, Parts)
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,15 @@ def _shards(problem: PrefillProblem, rank: int, world_size: int) -> tuple[Tensor
 
 def ring(problem: PrefillProblem) -> Phases:
     """One rank's program: forward and backward of ring attention, each begun together."""
-    forward, backward = _ring(problem, Stopwatch)
+    q, k, v, dout = _fresh(problem)
+    dist.barrier()
+    with Parts() as forward:
+        out = ring_attention(
+            q, k, v, layout=problem.layout, causal=problem.causal, length=problem.length
+        )
+    dist.barrier()
+    with Parts() as backward:
+        out.backward(dout)
     return {"forward": forward.reading, "backward": backward.reading}
 
 
@@ -77,33 +83,13 @@ def single(problem: PrefillProblem, kind: torch.dtype) -> Phases:
         the casts to it and back included.
     """
     q, k, v, dout = _fresh(problem)
-    with Stopwatch() as forward:
+    with Parts(time.process_time) as forward:
         out = scaled_dot_product_attention(
             q.to(kind), k.to(kind), v.to(kind), is_causal=problem.causal
         ).to(problem.dtype)
-    with Stopwatch() as backward:
+    with Parts(time.process_time) as backward:
         out.backward(dout)
     return {"forward": forward.reading, "backward": backward.reading}
-
-
-def ring_in_parts(problem: PrefillProblem) -> dict[str, dict[str, float]]:
-    """Run the ring once more and say on what each phase spends its CPU time."""
-    forward, backward = _ring(problem, Parts)
-    return {"forward": forward.seconds, "backward": backward.seconds}
-
-
-def _ring(problem: PrefillProblem, meter: type[Meter]) -> tuple[Meter, Meter]:
-    """Run the ring under two meters, one of its forward and one of its backward."""
-    q, k, v, dout = _fresh(problem)
-    dist.barrier()
-    with meter() as forward:
-        out = ring_attention(
-            q, k, v, layout=problem.layout, causal=problem.causal, length=problem.length
-        )
-    dist.barrier()
-    with meter() as backward:
-        out.backward(dout)
-    return forward, backward
 
 
 def _fresh(problem: PrefillProblem) -> tuple[Tensor, ...]:

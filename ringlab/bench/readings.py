@@ -5,7 +5,11 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+WAITING = "waiting"
+"""The part of a reading that is wall time in which the rank's own thread did not run. It costs no
+CPU time."""
 
 
 @dataclass(frozen=True)
@@ -19,13 +23,13 @@ class Reading:
     cpu : float
         Seconds of all cores together, user and system, over all threads: what a busy machine
         does not stretch.
+    parts : mapping of str to float
+        What the CPU time was spent on, and `WAITING`; empty where nobody looked.
     """
 
     wall: float
     cpu: float
-
-    def __add__(self, other: Reading) -> Reading:
-        return Reading(self.wall + other.wall, self.cpu + other.cpu)
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 Phases = Mapping[str, Reading]
@@ -55,15 +59,19 @@ class Stopwatch:
 
 
 def over_ranks(ranks: Iterable[Phases]) -> Phases:
-    """Put together what each rank read: the longest wall time, the CPU time of all."""
+    """Put together what each rank read: the longest wall time, the CPU time of all.
+
+    Of waiting it is the mean.
+    """
     found = list(ranks)
-    return {
-        phase: Reading(
-            max(reading[phase].wall for reading in found),
-            sum(reading[phase].cpu for reading in found),
-        )
-        for phase in found[0]
-    }
+    return {phase: _together([reading[phase] for reading in found]) for phase in found[0]}
+
+
+def _together(ranks: Sequence[Reading]) -> Reading:
+    parts = {part: sum(rank.parts[part] for rank in ranks) for part in ranks[0].parts}
+    if WAITING in parts:
+        parts[WAITING] /= len(ranks)
+    return Reading(max(rank.wall for rank in ranks), sum(rank.cpu for rank in ranks), parts)
 
 
 def interleave(

@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ringlab.bench.parts import PARTS, WAITING
+from ringlab.bench.losses import LOSSES
+from ringlab.bench.readings import WAITING
 from ringlab.bench.rows import Row
 
 Facts = Mapping[str, str | int | float]
@@ -41,7 +42,8 @@ def introduction(facts: Facts, ranks: int, threads: int, rounds: int) -> str:
 PREFILL = (
     f"{'tokens':>8} {'D':>4} {'dtype':<9}{'mask':<7}{'phase':<9}{'ringlab s':>10}{'SDPA s':>9}"
     f"{'ratio':>7}{'worst':>7}{'best':>6}{'wall':>6}  "
-    + " ".join(f"{part:>9}" for part in (*PARTS, WAITING))
+    + " ".join(f"{name:>9}" for name in (*LOSSES.values(), WAITING))
+    + f"{'least':>7}{'bound':>7}"
     + "  baseline"
 )
 DECODE = (
@@ -54,9 +56,10 @@ def heading(case: str, heads: str) -> str:
     """Give the title and the names of the columns of a table."""
     if case == "prefill":
         return (
-            f"\nPrefill: ring attention, {heads} heads, B = 1; causal is zig-zag. From {PARTS[0]} "
-            f"on: where the ranks' CPU\ntime goes, in % of SDPA's, in one more run; {WAITING}, "
-            f"in % of SDPA's wall time, takes no CPU.\n{PREFILL}"
+            f"\nPrefill: ring attention, {heads} heads, B = 1; causal is zig-zag. From tails on: "
+            "what the ranks spend\nbeyond SDPA, in % of its CPU time, the least of the rounds; "
+            f"{WAITING}, in % of its wall time, takes no CPU.\nleast: the ratio that they add up "
+            f"to; bound: the same without transport.\n{PREFILL}"
         )
     return f"\nDecode: a token by split-K, {heads} query/KV heads, B = 1\n{DECODE}"
 
@@ -70,7 +73,8 @@ def line(row: Row) -> str:
         heads = f"{row.heads}/{row.kv_heads}"
         times = f"{1e3 * result.ours.cpu:>11.2f}{1e3 * result.baseline.cpu:>9.2f}"
         return f"{start}{heads:<8}{times}{ratios}{row.baseline}"
-    shares = " ".join(f"{share:>9.1f}" for share in row.shares().values())
+    shares = " ".join(f"{share:>9.1f}" for share in row.losses.values())
+    shares += f"{row.least_ratio:>7.3f}{row.bound:>7.3f}"
     times = f"{result.ours.cpu:>10.3f}{result.baseline.cpu:>9.3f}"
     return f"{start}{row.mask:<7}{row.phase:<9}{times}{ratios}{shares}  {row.baseline}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +9,7 @@ import torch
 
 from ringlab.bench import decode, prefill
 from ringlab.bench.decode import DecodeProblem
-from ringlab.bench.parts import PARTS, WAITING
+from ringlab.bench.losses import losses, ratio
 from ringlab.bench.prefill import PrefillProblem
 from ringlab.bench.readings import Comparison, Phases, compare, interleave, over_ranks
 from ringlab.world import World
@@ -37,8 +36,8 @@ class Row:
     baseline : str
         What the one process ran.
     result : Comparison
-    parts : mapping of str to float
-        Where ringlab's CPU time went, in seconds of all ranks; empty for decode.
+    losses : mapping of str to float
+        Where the ranks lose time, as `ringlab.bench.losses` tells; empty for decode.
     """
 
     case: str
@@ -51,22 +50,22 @@ class Row:
     mask: str
     baseline: str
     result: Comparison
-    parts: Mapping[str, float]
+    losses: Mapping[str, float]
 
-    def shares(self) -> dict[str, float]:
-        """Express the parts in per cent of the baseline's CPU time, and of its wall time waiting.
+    @property
+    def least_ratio(self) -> float:
+        """The ratio of CPU times that the losses add up to."""
+        return ratio(self.losses)
 
-        What is not waiting adds up to 100 / ratio, but for what differs between two runs.
-        """
-        if not self.parts:
-            return {}
-        cpu, wall = self.result.baseline.cpu, self.result.baseline.wall
-        found = {part: 100 * self.parts[part] / cpu for part in PARTS}
-        return {**found, WAITING: 100 * self.parts[WAITING] / wall}
+    @property
+    def bound(self) -> float:
+        """The same if messages cost nothing."""
+        return ratio(self.losses, communication=False)
 
     def flat(self) -> dict[str, str | int | float]:
         """Write it as one level of names and values, seconds and per cent."""
-        result = self.result
+        result, found = self.result, self.losses
+        ratios = {"least_ratio": self.least_ratio, "bound": self.bound} if found else {}
         return {
             "case": self.case, "phase": self.phase, "length": self.length, "heads": self.heads,
             "kv_heads": self.kv_heads, "dim": self.dim, "dtype": self.dtype, "mask": self.mask,
@@ -75,15 +74,14 @@ class Row:
             "cpu_ratio_low": result.low, "cpu_ratio_high": result.high,
             "wall_s": result.ours.wall, "baseline_wall_s": result.baseline.wall,
             "wall_ratio": result.wall_ratio,
-            **{f"{part}_percent": share for part, share in self.shares().items()},
+            **ratios, **{f"{name}_percent": share for name, share in found.items()},
         }  # fmt: skip
 
 
 def prefill_rows(problem: PrefillProblem, ranks: World, alone: World, rounds: int) -> Iterator[Row]:
     """Measure a prefill problem: a row for forward, one for backward."""
     small = replace(problem, length=min(problem.length, WARM_UP))
-    for program in (prefill.ring, prefill.ring_in_parts):
-        ranks.run(program, small)
+    ranks.run(prefill.ring, small)
     kinds = {"SDPA": problem.dtype, "SDPA in float32": torch.float32}
     if problem.dtype == torch.float32:
         del kinds["SDPA in float32"]
@@ -95,12 +93,12 @@ def prefill_rows(problem: PrefillProblem, ranks: World, alone: World, rounds: in
         },
         rounds,
     )
-    parts = ranks.run(prefill.ring_in_parts, problem)
     for phase in ("forward", "backward"):
+        ours, theirs = ([found[phase] for found in readings[name]] for name in ("ringlab", best))
         yield Row(
             "prefill", phase, problem.length, problem.heads, problem.heads, problem.dim,
             _short(problem.dtype), "causal" if problem.causal else "full", best,
-            _compared(readings, best, phase), _together([rank[phase] for rank in parts]),
+            compare(ours, theirs), losses(ours, theirs),
         )  # fmt: skip
 
 
@@ -115,9 +113,10 @@ def decode_rows(problem: DecodeProblem, ranks: World, alone: World, rounds: int)
         },
         rounds,
     )
+    ours, theirs = ([found[decode.PHASE] for found in readings[x]] for x in ("ringlab", best))
     yield Row(
         "decode", decode.PHASE, problem.length, problem.heads, problem.kv_heads, problem.dim,
-        _short(problem.dtype), "full", best, _compared(readings, best, decode.PHASE), {},
+        _short(problem.dtype), "full", best, compare(ours, theirs), {},
     )  # fmt: skip
 
 
@@ -127,17 +126,6 @@ def fastest(readings: Mapping[str, Sequence[Phases]]) -> str:
         readings,
         key=lambda name: sum(x.cpu for phases in readings[name] for x in phases.values()),
     )
-
-
-def _compared(readings: Mapping[str, list[Phases]], baseline: str, phase: str) -> Comparison:
-    ours, theirs = ([found[phase] for found in readings[name]] for name in ("ringlab", baseline))
-    return compare(ours, theirs)
-
-
-def _together(ranks: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """CPU time of all ranks; of waiting, the mean."""
-    total = {part: sum(rank[part] for rank in ranks) for part in PARTS}
-    return {**total, WAITING: statistics.mean(rank[WAITING] for rank in ranks)}
 
 
 def _short(dtype: torch.dtype) -> str:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import torch
 
+from ringlab.bench import accuracy_report
+from ringlab.bench.accuracy import SIZES, AccuracyProblem, ErrorRow, error_rows, policies
 from ringlab.bench.decode import DecodeProblem
 from ringlab.bench.machine import facts
 from ringlab.bench.prefill import PrefillProblem
@@ -29,6 +32,7 @@ CASES = ("prefill", "decode")
 LENGTHS = {"prefill": (8192, 16384), "decode": (8192, 32768, 131072, 262144)}
 QUICK_LENGTHS = {"prefill": (4096,), "decode": (8192, 32768)}
 DIMS, QUICK_DIMS = (64, 128), (64,)
+ERROR_LENGTH, QUICK_ERROR_LENGTH, QUICK_SIZES = 1021, 251, (1, 2, 8, 32)
 REPEATS, QUICK_REPEATS = 5, 3
 
 
@@ -80,6 +84,11 @@ def _parser() -> ArgumentParser:
         action="store_true",
         help="instead measure this machine, predict runs on it, and compare with their times",
     )
+    parser.add_argument(
+        "--errors",
+        action="store_true",
+        help="instead measure errors against float64 on 1 to 32 virtual ranks; --lengths, --json",
+    )
     parser.add_argument("--lengths", type=_numbers, metavar="8k,16k", help="tokens")
     parser.add_argument("--dims", type=_numbers, metavar="64,128", help="head dimensions")
     parser.add_argument("--heads", type=_positive, default=8, help="heads of prefill (8)")
@@ -126,6 +135,25 @@ def _rows(case: str, options: Namespace, ranks: World, alone: World) -> Iterator
             yield from decode_rows(token, ranks, alone, rounds)
 
 
+def _errors(options: Namespace) -> int:
+    """Measure the errors of every policy, with a causal mask and without."""
+    default = _default(ERROR_LENGTH, QUICK_ERROR_LENGTH, options)
+    sizes = _default(SIZES, QUICK_SIZES, options)
+    problem = AccuracyProblem((options.lengths or (default,))[0])
+    print(accuracy_report.introduction(problem), flush=True)
+    rows: list[ErrorRow] = []
+    for causal in (False, True):
+        for row in error_rows(replace(problem, causal=causal), policies(), sizes):
+            rows.append(row)
+            if len(rows) % 4 == 0:
+                print(accuracy_report.line(rows[-4:]), flush=True)
+    if options.json:
+        accuracy_report.write_errors(options.json, facts(), problem, rows)
+    broken = [text for policy in policies() for text in accuracy_report.violations(rows, policy)]
+    print(*(broken or ["All within their limits, and flat."]), sep="\n")
+    return 1 if broken else 0
+
+
 def main(argv: Sequence[str]) -> int:
     """Measure, and print each row as soon as it is known.
 
@@ -136,14 +164,17 @@ def main(argv: Sequence[str]) -> int:
     Returns
     -------
     int
-        0; a slow machine is no error.
+        0; a slow machine is no error. With ``--errors`` 1 if an error is above its limit.
     """
     options = _parser().parse_args(argv)
     if options.predict:
         print(render(predict_table()))
         return 0
+    if options.errors:
+        return _errors(options)
     options.repeats = options.repeats or _default(REPEATS, QUICK_REPEATS, options)
-    where = facts()
+    how = {"ranks": options.ranks, "threads": options.threads, "rounds": options.repeats}
+    where = facts() | how
     print(introduction(where, options.ranks, options.threads, options.repeats))
     threads = options.ranks * options.threads
     rows: list[Row] = []

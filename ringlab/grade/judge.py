@@ -44,7 +44,8 @@ class Report:
     mistake : Mistake or None
         The mistake that explains what came; None if nothing is wrong, or nothing known.
     worst : Finding or None
-        The finding to show: one that did not pass, not hidden and with that mistake if possible.
+        The finding to show: one that did not pass, not hidden and with that mistake if possible;
+        of several one whose run failed, which tells more than wrong numbers.
     """
 
     exercise: Exercise
@@ -110,6 +111,8 @@ def diagnose(
     those speaks against it. Of several the exercise's first is taken.
     """
     failed = [pair for pair, finding in zip(tried, findings, strict=True) if not finding.passed]
+    if all(seen.failure is not None and seen.failure.not_written for _, seen in failed):
+        return None  # of a stub no mistake is asked, each of which takes a moment
     for mistake in exercise.mistakes:
         verdicts = [mistake.shows(case, observation) for case, observation in failed]
         if True in verdicts and False not in verdicts:
@@ -139,10 +142,10 @@ def _worst(
     findings: Sequence[Finding],
     mistake: Mistake | None,
 ) -> Finding | None:
-    def rank(pair: tuple[Finding, Observation]) -> tuple[bool, bool]:
+    def rank(pair: tuple[Finding, Observation]) -> tuple[bool, bool, bool]:
         finding, seen = pair
         tells = mistake is None or mistake.shows(finding.case, seen) is True
-        return finding.case.hidden, not tells
+        return finding.case.hidden, not tells, finding.failure is None
 
     pairs = [(f, seen) for f, (_, seen) in zip(findings, tried, strict=True) if not f.passed]
     return min(pairs, key=rank)[0] if pairs else None

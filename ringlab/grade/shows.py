@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from ringlab.grade.case import Case
 from ringlab.grade.exercise import Shows
-from ringlab.grade.numbers import alike
+from ringlab.grade.looks import collective_names
+from ringlab.grade.numbers import alike, close
 from ringlab.grade.observation import Observation
 from ringlab.grade.plain import Plain
 
@@ -54,6 +55,37 @@ def fails(*kinds: str, words: str = "") -> Shows:
         return seen.failure.kind in kinds and words in seen.failure.message
 
     return shows
+
+
+def collects(case: Case, seen: Observation) -> bool | None:
+    """Something came by a collective, in a run that ended; one rank cannot tell."""
+    if case.world_size == 1:
+        return None
+    names = (collective_names(seen.timeline, rank) for rank in range(case.world_size))
+    return seen.failure is None and any(names)
+
+
+def turns_back(case: Case, seen: Observation) -> bool | None:
+    """Every rank sends to the one before, in a run that ended; two ranks cannot tell."""
+    size = case.world_size
+    if size < 3:
+        return None
+    back = {(rank, (rank - 1) % size) for rank in range(size)}
+    return seen.failure is None and set(seen.timeline.edges()) == back
+
+
+def changes_arguments(_case: Case, seen: Observation) -> bool | None:
+    """The answer writes into its arguments."""
+    return True if seen.changed else None
+
+
+def right_but(right: Results, way: Shows) -> Shows:
+    """Like `way`, for an answer with right numbers; where they are not, nothing can be told."""
+
+    def correct(case: Case, seen: Observation) -> bool | None:
+        return (seen.failure is None and close(seen.results, right(case))) or None
+
+    return all_of(correct, way)
 
 
 def any_of(*ways: Shows) -> Shows:

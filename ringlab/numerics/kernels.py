@@ -15,6 +15,7 @@ from ringlab.numerics.flash_attn_package import FlashAttnPackage
 from ringlab.numerics.kernel import Kernel
 from ringlab.numerics.private_ops import matrix_unit_takes
 from ringlab.numerics.reference import Reference
+from ringlab.numerics.tile import few_queries
 
 KERNELS: dict[str, Kernel] = {
     kernel.name: kernel
@@ -134,11 +135,10 @@ def _by_preference(q: Tensor, k: Tensor, backward: bool) -> tuple[Kernel, ...]:
 def _decodes(q: Tensor, k: Tensor, backward: bool) -> bool:
     """Whether a block is few bfloat16 queries on many keys, forward.
 
-    Widening the keys then takes longer than the attention: 1.5 to 2.5 times for up to 32 rows
-    of queries for each KV head. Of float16, and backward, the operator is slower than that.
+    Widening the keys then takes up to twice as long as the attention. Of float16, and backward,
+    the operator is slower than that.
     """
-    rows = q.shape[1] * q.shape[2] // k.shape[1]
-    return q.dtype == torch.bfloat16 and rows <= 32 < k.shape[2] and not backward
+    return q.dtype == torch.bfloat16 and few_queries(q, k) and not backward
 
 
 def _fits(kernel: Kernel, q: Tensor, k: Tensor, causal: bool, masked: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -46,6 +47,13 @@ class Operands:
         q, k, v = (x[:, :, :side] for x in (self.q, self.k, self.v))
         return replace(self, q=q, k=k, v=v)
 
+    def pieces(self, size: int) -> Iterator[Operands]:
+        """Divide the keys of a block that is not causal into pieces of `size`."""
+        for start in range(0, self.k.shape[2], size):
+            keys = slice(start, start + size)
+            mask = None if self.mask is None else self.mask[:, keys]
+            yield replace(self, k=self.k[:, :, keys], v=self.v[:, :, keys], mask=mask)
+
     def below(self, row: int) -> Operands:
         """Return the queries from `row` on, which see every key."""
         return replace(self, q=self.q[:, :, row:], causal=False)
@@ -69,6 +77,14 @@ class Final:
     def rows(self, start: int, stop: int | None = None) -> Final:
         """Return queries `start` to `stop`."""
         return Final(*(x[:, :, start:stop] for x in (self.dout, self.out, self.lse)))
+
+
+def few_queries(q: Tensor, k: Tensor) -> bool:
+    """Whether reading the keys takes longer than computing on them, as in decode.
+
+    That is so for up to 32 rows of queries for each KV head.
+    """
+    return q.shape[1] * q.shape[2] // k.shape[1] <= 32 < k.shape[2]
 
 
 def causal_pairs(queries: int, keys: int) -> int:

@@ -11,8 +11,10 @@ import torch
 
 from ringlab.bench import decode, prefill
 from ringlab.bench.decode import DecodeProblem
-from ringlab.bench.parts import PARTS, WAITING
+from ringlab.bench.losses import LOSSES
+from ringlab.bench.parts import PARTS, Parts
 from ringlab.bench.prefill import PrefillProblem
+from ringlab.bench.readings import WAITING, Stopwatch
 from ringlab.bench.report import introduction
 from ringlab.commands.bench import main
 from ringlab.world import World
@@ -42,6 +44,10 @@ def test_it_measures_every_problem_on_ranks_and_in_one_process(
         assert row["cpu_ratio"] == pytest.approx(row["baseline_cpu_s"] / row["cpu_s"])
         assert row["wall_ratio"] == pytest.approx(row["baseline_wall_s"] / row["wall_s"])
         assert f"{row['cpu_ratio']:.3f}" in printed
+        if row["case"] == "prefill":
+            lost = [row[f"{name}_percent"] for name in LOSSES.values()]
+            assert row["least_ratio"] == pytest.approx(100 / (100 + sum(lost)))
+            assert row["bound"] == pytest.approx(100 / (100 + sum(lost) - lost[-1]))
     with table.open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert [float(line["cpu_s"]) for line in lines] == [row["cpu_s"] for row in rows]
@@ -52,15 +58,33 @@ def test_it_measures_every_problem_on_ranks_and_in_one_process(
 def test_the_parts_of_a_rank_add_up_and_each_is_found() -> None:
     problem = PrefillProblem(512, 2, 32, torch.float32, causal=True)
     with World(2, backend="gloo", threads=1) as ranks:
-        ranks.run(prefill.ring_in_parts, problem)
-        first, _ = ranks.run(prefill.ring_in_parts, problem)
-    for phase, parts in first.items():
+        ranks.run(prefill.ring, problem)
+        first, _ = ranks.run(prefill.ring, problem)
+    for phase, reading in first.items():
+        parts = dict(reading.parts)
         assert set(parts) == {*PARTS, WAITING}
         assert parts["kernel"] > 0
         assert parts["copies"] > 0
         assert parts["transport"] > 0
         assert min(parts.values()) > -1e-3
         assert (parts["merge"] > 0) == (phase == "forward")
+        assert sum(parts[part] for part in PARTS) == pytest.approx(reading.cpu)
+
+
+def test_the_meter_leaves_its_own_time_out() -> None:
+    x, count = torch.zeros(1), 3000
+    with Parts() as metered:
+        for _ in range(count):
+            x.view(1)
+    with Stopwatch() as plain:
+        for _ in range(count):
+            x.view(1)
+    with Parts() as watched, Stopwatch() as whole:
+        for _ in range(count):
+            x.view(1)
+    assert watched.reading.cpu < 0.8 * whole.reading.cpu  # half of it is the meter's
+    assert metered.reading.cpu > plain.reading.cpu / 5
+    assert metered.reading.parts["kernel"] == 0.0
 
 
 @pytest.mark.processes

@@ -7,7 +7,17 @@ import time
 
 import pytest
 
-from ringlab.bench.readings import Phases, Reading, Stopwatch, compare, interleave, over_ranks
+from ringlab.bench.losses import losses, ratio
+from ringlab.bench.parts import PARTS
+from ringlab.bench.readings import (
+    WAITING,
+    Phases,
+    Reading,
+    Stopwatch,
+    compare,
+    interleave,
+    over_ranks,
+)
 from ringlab.bench.rows import Row, fastest
 
 
@@ -79,14 +89,38 @@ def test_a_stopwatch_counts_the_cpu_time_of_every_thread_and_not_sleep() -> None
     assert watch.reading.wall > watch.reading.cpu
 
 
-def test_parts_are_shares_of_the_baseline_and_waiting_is_one_of_its_wall_time() -> None:
-    parts = {
-        "kernel": 3.0, "merge": 0.5, "copies": 0.25, "program": 0.125, "transport": 0.125,
-        "waiting": 1.0,
+def spent(**seconds: float) -> Reading:
+    parts = dict.fromkeys((*PARTS, WAITING), 0.0) | seconds
+    return Reading(2.0, sum(parts[part] for part in PARTS), parts)
+
+
+def test_losses_are_the_difference_in_each_part_and_add_up_to_the_ratio() -> None:
+    ours = spent(kernel=4.5, merge=0.5, copies=0.375, program=0.25, transport=0.125, waiting=1.0)
+    found = losses([ours], [spent(kernel=3.75, copies=0.25)])
+    assert found == {
+        "tails": 18.75, "merge": 12.5, "copies": 3.125, "program": 6.25, "transport": 3.125,
+        "waiting": 50.0,
     }  # fmt: skip
+    assert ratio(found) == pytest.approx(4.0 / 5.75)
+    assert ratio(found, communication=False) == pytest.approx(4.0 / 5.625)
+
+
+def test_a_slow_round_is_not_a_loss() -> None:
+    quiet, busy = spent(kernel=4.0, copies=1.0), spent(kernel=9.0, copies=2.0)
+    found = losses([busy, quiet], [quiet, busy])
+    assert set(found.values()) == {0.0}
+    assert ratio(found) == 1.0
+
+
+def test_parts_of_ranks_are_added_and_waiting_is_their_mean() -> None:
+    one, other = spent(kernel=1.0, waiting=0.5), spent(kernel=2.0, waiting=1.5)
+    together = over_ranks([{"forward": one}, {"forward": other}])["forward"]
+    assert (together.parts["kernel"], together.parts[WAITING]) == (3.0, 1.0)
+
+
+def test_a_row_holds_its_losses_and_the_ratios_they_add_up_to() -> None:
     result = compare(made_up(4.0), made_up(2.0))
-    row = Row("prefill", "forward", 8, 2, 2, 4, "float32", "full", "SDPA", result, parts)
-    shares = row.shares()
-    assert shares.pop("waiting") == 25.0
-    assert sum(shares.values()) == 100 / result.ratio
-    assert row.flat()["kernel_percent"] == 150.0
+    found = losses([spent(kernel=5.0)], [spent(kernel=4.0)])
+    row = Row("prefill", "forward", 8, 2, 2, 4, "float32", "full", "SDPA", result, found)
+    flat = row.flat()
+    assert (flat["tails_percent"], flat["least_ratio"], flat["bound"]) == (25.0, 0.8, 0.8)

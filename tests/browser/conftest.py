@@ -79,7 +79,8 @@ class Lab:
 @pytest.fixture
 def lab(browser, tmp_path):
     folder = tmp_path / "clone"
-    shutil.copytree(ROOT / "notebooks", folder / "notebooks")
+    for name in ("notebooks", "exercises"):
+        shutil.copytree(ROOT / name, folder / name)
     port = free_port()
     private = {
         f"JUPYTER_{name}_DIR": str(tmp_path / name.lower())

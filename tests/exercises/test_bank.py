@@ -7,7 +7,7 @@ import pytest
 from tests.exercises.collection import RIGHT, Entry, entries, exercises, judged
 
 MISTAKES_AN_EXERCISE = 4
-WRONG_ANSWERS = 50
+WRONG_ANSWERS = 300
 """Of all exercises together; each of them stands in the bank in several forms."""
 FORMS = 2
 

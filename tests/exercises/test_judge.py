@@ -180,6 +180,22 @@ def test_the_finding_shown_is_one_in_which_the_mistake_shows():
     assert found.worst.case.title == "2"
 
 
+def test_of_an_unknown_mistake_a_failed_run_is_shown_before_wrong_numbers():
+    def answer(n):
+        if n == 2:
+            raise ValueError("here")
+        return 77
+
+    assert graded(answer, SQUARED).worst.case.title == "2"
+
+
+def test_of_a_stub_no_mistake_is_asked():
+    def answer(n):
+        raise NotImplementedError()
+
+    assert graded(answer, Mistake("asked", "", lambda case, seen: 1 / 0)).mistake is None
+
+
 def test_ways_in_which_mistakes_show_combine():
     seen, case = Observation((), Timeline(1)), Case("x")
     yes, no, perhaps = (lambda case, seen, v=v: v for v in (True, False, None))

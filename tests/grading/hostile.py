@@ -29,8 +29,12 @@ class Hostile(NamedTuple):
     @property
     def text(self) -> str:
         """The cell."""
+        return self.written("rotation_table(size)", RIGHT)
+
+    def written(self, signature: str, returned: str) -> str:
+        """A cell that defines a function, does what it does, and returns an expression."""
         lines = "\n    ".join(self.body.splitlines() or ["pass"])
-        return f"{self.before}\ndef rotation_table(size):\n    {lines}\n    return {RIGHT}\n"
+        return f"{self.before}\ndef {signature}:\n    {lines}\n    return {returned}\n"
 
 
 STOPPED = ("TooLong", "HungRank", "time")
@@ -94,3 +98,8 @@ HOSTILE = {
     ),
 }  # fmt: skip
 """By name."""
+
+
+def hostile_cell(kind: str, name: str) -> str:
+    """The cell of one kind, in place of the answer to any exercise that wants a function."""
+    return HOSTILE[kind].written(f"{name}(*_)", "None")

@@ -83,7 +83,8 @@ def test_an_answer_that_needs_an_unseen_cell_gets_all_of_them(tmp_path: Path) ->
     answer = f"def rotation_table(size):\n    assert secret\n    return {RIGHT}"
     cells = [code("globals()['sec' + 'ret'] = 1"), code(answer, "rotation_table")]
     hand_in(tmp_path / "class", "ann", notebook(cells))
-    grade = of(sheets(tmp_path / "class", tmp_path / "records")["ann"], "rotation_table")
+    made = sheets(tmp_path / "class", tmp_path / "records", workers=1)
+    grade = of(made["ann"], "rotation_table")
     assert (grade.points, grade.state) == (2, "right")
 
 

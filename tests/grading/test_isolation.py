@@ -153,6 +153,8 @@ def test_equal_results_are_a_foul_only_if_something_arrived() -> None:
     assert beside_messages(sent, sent) is not None
     assert beside_messages(sent, other) is None
     assert beside_messages(quiet, quiet) is None
+    no_queries = Observation((torch.ones(2), torch.ones(0)), world.timeline)
+    assert beside_messages(no_queries, no_queries) is None  # who received had no use for it
 
 
 @pytest.mark.processes

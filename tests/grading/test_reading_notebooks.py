@@ -16,6 +16,7 @@ from ringlab.grade.bulk.students import find
 from ringlab.grade.bulk.submission import Submission, read
 from ringlab.grade.isolation.limits import Limits
 from ringlab.grade.isolation.program import execute
+from ringlab.grade.notebook.session import stub
 from ringlab.grade.registry import exercise
 from tests.grading.hostile import RIGHT
 from tests.grading.notebooks import RING, Cell, code, notebook, solution
@@ -168,6 +169,14 @@ def test_only_cells_that_an_answer_needs_are_executed() -> None:
     assert [cell.grade_id for cell in chosen] == ["rotation_table"]
     chosen = needed(found.cells, "ring_forward", "ring_forward")
     assert [cell.grade_id for cell in chosen] == ["setup", "ring_forward"]
+
+
+def test_an_empty_cell_that_was_asked_for_again_does_not_replace_the_answer(path: Path) -> None:
+    made = [code(solution("rotation_table"), "rotation_table"), code(stub("rotation_table"))]
+    assert run(written(path, notebook(made)))["rotation_table"](1) == [[0]]
+    alone = run(written(path, notebook([code(stub("rotation_table"), "rotation_table")])))
+    with pytest.raises(NotImplementedError):
+        alone["rotation_table"](1)
 
 
 def test_an_experiment_that_hangs_is_not_executed(path: Path) -> None:

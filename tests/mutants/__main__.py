@@ -40,11 +40,11 @@ def main() -> int:
             trees.put(stack.enter_context(closing(Tree(Path(folder) / str(number)))))
         if given.clean:
             return max(_clean(floor, trees) for floor in chosen)
-        todo = [(f, m) for f in chosen for m in f.mutants if given.only in m.what]
+        pairs = [(f, m) for f in chosen for m in f.mutants if given.only in m.what]
         with ThreadPoolExecutor(given.jobs) as pool:
-            verdicts = list(pool.map(lambda pair: _try(*pair, trees), todo))
-    print(dict(Counter(verdict.status for verdict in verdicts)), f"of {len(todo)}")
-    return int(any(wrong(m, v) for (_, m), v in zip(todo, verdicts, strict=True)))
+            verdicts = list(pool.map(lambda pair: _try(*pair, trees), pairs))
+    print(dict(Counter(verdict.status for verdict in verdicts)), f"of {len(pairs)}")
+    return int(any(_ended_otherwise(m, v) for (_, m), v in zip(pairs, verdicts, strict=True)))
 
 
 def _gone(mutant: Mutant) -> str:
@@ -56,7 +56,7 @@ def _gone(mutant: Mutant) -> str:
     return ""
 
 
-def wrong(mutant: Mutant, verdict: Verdict) -> bool:
+def _ended_otherwise(mutant: Mutant, verdict: Verdict) -> bool:
     """Whether a mutant ended in another way than it should."""
     return verdict.status != mutant.expected
 
@@ -67,7 +67,7 @@ def _try(floor: Floor, mutant: Mutant, trees: SimpleQueue[Tree]) -> Verdict:
         verdict = tree.judge(mutant, floor.tests)
     finally:
         trees.put(tree)
-    mark = "WRONG " if wrong(mutant, verdict) else ""
+    mark = "WRONG " if _ended_otherwise(mutant, verdict) else ""
     print(f"{mark}{verdict.status:9} {verdict.seconds:5.1f} s  {floor.name}: {mutant.what}")
     if verdict.by:
         print(f"    {verdict.by.splitlines()[0][:160]}", flush=True)

@@ -14,6 +14,8 @@ from ringlab.grade.bulk.grades import Grade, Sheet
 
 BINS = 10
 COMMONEST = 20
+NOTHING = ("missing", "not written")
+"""States of an answer that is not there, of which no mistake can be told."""
 
 
 def write_class(sheets: Sequence[Sheet], path: Path, *, hidden: bool) -> None:
@@ -47,7 +49,8 @@ def write_class(sheets: Sequence[Sheet], path: Path, *, hidden: bool) -> None:
         ) or page.paragraph("None."),
         "<h2>Exercises</h2>",
         page.table(
-            ("exercise", "right", "partly", "none", "mean points", "most"), _exercises(sheets)
+            ("exercise", "right", "partly", "wrong", "not written", "mean points", "most"),
+            _exercises(sheets),
         ),
         "<h2>Students</h2>",
         page.table(("student", "points", "most", "remarks"), _students(sheets)),
@@ -98,7 +101,7 @@ def _mistakes(sheets: Sequence[Sheet]) -> Iterator[tuple[str, str, int, str]]:
     counts: Counter[tuple[str, str]] = Counter()
     told: defaultdict[tuple[str, str], str] = defaultdict(str)
     for grade in (grade for sheet in sheets for grade in sheet.grades):
-        if grade.points < grade.most:
+        if grade.points < grade.most and grade.state not in NOTHING:
             kind = grade.exercise, grade.mistake or grade.state
             counts[kind] += 1
             told[kind] = told[kind] or (grade.hint if grade.mistake else grade.message)
@@ -111,8 +114,9 @@ def _exercises(sheets: Sequence[Sheet]) -> Iterator[tuple[page.Cell, ...]]:
         right = sum(grade.points == grade.most for grade in grades)
         partly = sum(0 < grade.points < grade.most for grade in grades)
         mean = sum(grade.points for grade in grades) / len(grades)
-        none = len(grades) - right - partly
-        yield grades[0].exercise, right, partly, none, mean, grades[0].most
+        nothing = sum(grade.state in NOTHING for grade in grades)
+        wrong = len(grades) - right - partly - nothing
+        yield grades[0].exercise, right, partly, wrong, nothing, mean, grades[0].most
 
 
 def _students(sheets: Sequence[Sheet]) -> Iterator[tuple[page.Cell, ...]]:

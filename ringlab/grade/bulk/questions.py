@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ringlab.grade import plain
 from ringlab.grade.bulk.grades import Grade
-from ringlab.grade.bulk.slicing import all_but_checks, needed
+from ringlab.grade.bulk.slicing import all_but_checks, needed, without_blank
 from ringlab.grade.bulk.submission import Submission
 from ringlab.grade.case import Case
 from ringlab.grade.exercise import Exercise
@@ -17,6 +17,7 @@ from ringlab.grade.isolation.limits import Limits
 from ringlab.grade.isolation.program import Source
 from ringlab.grade.judge import Report, report
 from ringlab.grade.notebook.feedback import failure_lines
+from ringlab.grade.notebook.session import stub
 from ringlab.grade.observation import Failure, Observation
 from ringlab.grade.observe import nothing_happened
 
@@ -48,9 +49,10 @@ def job(
         Whether to execute all cells, and not only those that the answer seems to need.
     """
     for submission in submissions:
-        cells = needed(submission.cells, exercise.answer, exercise.name)
+        written = without_blank(submission.cells, exercise.answer, stub(exercise.name))
+        cells = needed(written, exercise.answer, exercise.name)
         if cells:
-            chosen = all_but_checks(submission.cells) if everything else cells
+            chosen = all_but_checks(written) if everything else cells
             sources = [Source(cell.title, cell.text) for cell in chosen]
             tried = [plain.dump(case.as_plain()) for case in cases]
             again = _to_alter(cases)
@@ -60,8 +62,10 @@ def job(
 
 def _to_alter(cases: Sequence[Case]) -> int:
     """Which case is tried again with altered messages: of few ranks, hidden if there is one."""
-    several = [(not c.hidden, c.world_size, at) for at, c in enumerate(cases) if c.world_size > 1]
-    return min(several)[2] if several else -1
+    several = [c for c in cases if c.world_size > 1]
+    # Of two ranks one may have nothing to receive, and next and before are the same.
+    few = min(several, key=lambda c: (not c.hidden, c.world_size == 2, c.world_size), default=None)
+    return -1 if few is None else next(at for at, c in enumerate(cases) if c is few)
 
 
 def missing(exercise: Exercise) -> Grade:
@@ -95,13 +99,11 @@ def grade(exercise: Exercise, cases: Sequence[Case], ended: Ended) -> Grade:
     Grade
     """
     seen = _readable(cases, ended)
-    against = _foul(cases, seen)
-    tried = [
-        (case, nothing_happened(case.world_size, against or _unseen(ended, at)))
-        if against or at >= len(seen) else (case, seen[at])
-        for at, case in enumerate(cases)
-    ]  # fmt: skip
-    judged = report(exercise, tried)
+    against = foul(seen)
+    judged = _judged(exercise, cases, ended, seen, against)
+    if against is None:
+        against = _beside(judged, seen)
+        judged = judged if against is None else _judged(exercise, cases, ended, seen, against)
     state, message = _state(judged, ended, seen[: len(cases)], against)
     return Grade(
         exercise.name,
@@ -118,12 +120,31 @@ def grade(exercise: Exercise, cases: Sequence[Case], ended: Ended) -> Grade:
     )
 
 
-def _foul(cases: Sequence[Case], seen: Sequence[Observation]) -> Failure | None:
-    found = foul(seen)
-    again = _to_alter(cases)
-    if found is None and again >= 0 and len(seen) > len(cases):
-        found = beside_messages(seen[again], seen[len(cases)])
-    return found
+def _judged(
+    exercise: Exercise, cases: Sequence[Case], ended: Ended, seen: Sequence[Observation],
+    against: Failure | None,
+) -> Report:  # fmt: skip
+    """Judge what was seen; a foul stands in every case in the place of that."""
+    tried = [
+        (case, nothing_happened(case.world_size, against or _unseen(ended, at)))
+        if against or at >= len(seen) else (case, seen[at])
+        for at, case in enumerate(cases)
+    ]  # fmt: skip
+    return report(exercise, tried)
+
+
+def _beside(judged: Report, seen: Sequence[Observation]) -> Failure | None:
+    """Whether right results came without messages; of wrong ones there is more to say.
+
+    The first check of an exercise looks at the results.
+    """
+    cases = [finding.case for finding in judged.findings]
+    again, first = _to_alter(cases), judged.exercise.checks[0].name
+    if again < 0 or len(seen) <= len(cases):
+        return None
+    if not judged.findings[again].outcomes[first].passed:
+        return None
+    return beside_messages(seen[again], seen[len(cases)])
 
 
 def _readable(cases: Sequence[Case], ended: Ended) -> list[Observation]:

@@ -57,6 +57,16 @@ def needed(cells: Sequence[Cell], name: str, grade_id: str) -> list[Cell]:
     return [cell for cell in candidates if cell.number in chosen]
 
 
+def without_blank(cells: Sequence[Cell], name: str, handed_out: str) -> list[Cell]:
+    """The cells without those that are as handed out, where another cell defines the answer.
+
+    A learner who asks for the empty cell again, and does not write in it, keeps the answer.
+    """
+    written = [cell for cell in cells if cell.text.strip() != handed_out.strip()]
+    known = (_names(cell.text) for cell in all_but_checks(written))
+    return written if any(names and name in names.defined for names in known) else list(cells)
+
+
 def all_but_checks(cells: Sequence[Cell]) -> list[Cell]:
     """All cells to execute, where the needed ones turned out to be too few."""
     return [cell for cell in cells if not cell.check]

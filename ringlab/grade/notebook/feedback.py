@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from html import escape
 
@@ -15,6 +16,9 @@ from ringlab.world import Deadlock, PeerLeft, Wait
 
 LONGEST = 40
 """Lines of a failure's report that are shown."""
+
+CELL = re.compile(r'"[^"\n]*ipykernel_\d+[/\\]\d+\.py"')
+"""The file that a notebook's kernel gives to a cell in tracebacks."""
 
 FAILURES = {
     "Deadlock": "Ranks wait for one another; the picture shows which, and at which lines.",
@@ -61,7 +65,12 @@ class Feedback:
         return f"Tried with: {'; '.join(marks)}."
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """For each check: its mark and name, the case shown, what was expected, what came."""
+        """For each check: its mark and name, the case shown, what was expected, what came.
+
+        Nothing where no check had a run to look at.
+        """
+        if not any(o.looked for f in self.report.findings for o in f.outcomes.values()):
+            return []
         return [self._row(check.name, check.points) for check in self.report.exercise.checks]
 
     def _row(self, name: str, points: int) -> tuple[str, str, str, str]:
@@ -80,8 +89,9 @@ class Feedback:
 
     def text(self) -> str:
         """All of it as plain text."""
-        lines = [self.headline, self.tried, ""]
-        for mark, case, expected, got in self.rows():
+        rows = self.rows()
+        lines = [self.headline, self.tried, *([""] if rows else [])]
+        for mark, case, expected, got in rows:
             lines.append(f"  {mark:<24} {'' if case == 'all' else case}".rstrip())
             if expected:
                 lines += [f"      expected  {expected}", f"      got       {got}"]
@@ -100,20 +110,22 @@ class Feedback:
         return self.text()
 
     def _repr_html_(self) -> str:
-        table = Table(("check", "tried with", "expected", "got"), self.rows())
+        rows = self.rows()
+        table = Table(("check", "tried with", "expected", "got"), rows).without_empty_columns()
         failure = self.failure
         told = ""
         if failure is not None and not failure.not_written:
             told = f"<pre>{escape(chr(10).join(failure_lines(failure)))}</pre>"
         return (
-            f"<p><b>{escape(self.headline)}</b><br>{escape(self.tried)}</p>{table._repr_html_()}{told}"
+            f"<p><b>{escape(self.headline)}</b><br>{escape(self.tried)}</p>"
+            f"{table._repr_html_() if rows else ''}{told}"
             f"<p>{escape(self.advice)}</p>"
         )
 
 
 def failure_lines(failure: Failure) -> list[str]:
     """The report of a failed run, cut to what a person reads."""
-    lines = failure.message.splitlines() or [failure.kind]
+    lines = CELL.sub("your cell", failure.message).splitlines() or [failure.kind]
     return lines if len(lines) <= LONGEST else [*lines[:LONGEST], "..."]
 
 

@@ -32,13 +32,19 @@ class Table:
             for line in lines
         )
 
+    def without_empty_columns(self) -> Table:
+        """The table without the columns in which no row says anything."""
+        kept = [n for n in range(len(self.head)) if any(row[n] for row in self.rows)]
+        return Table([self.head[n] for n in kept], [[row[n] for n in kept] for row in self.rows])
+
     def _repr_html_(self) -> str:
         return f"<table>{html_row(self.head, 'th')}{''.join(map(html_row, self.rows))}</table>"
 
 
 def html_row(cells: Sequence[str], tag: str = "td") -> str:
     """A row of an HTML table."""
-    entries = "".join(f'<{tag} align="left">{escape(cell)}</{tag}>' for cell in cells)
+    left = 'style="text-align: left"'  # a notebook's own style sheet puts cells to the right
+    entries = "".join(f"<{tag} {left}>{escape(cell)}</{tag}>" for cell in cells)
     return f"<tr>{entries}</tr>"
 
 

@@ -82,23 +82,20 @@ def hint(name: str) -> None:
 
 def progress() -> None:
     """Show all exercises: solved or not, points, attempts, hints read."""
-    standings = Progress().standings()
-    rows = []
-    for entry in all_exercises():
+    standings, rows = Progress().standings(), []
+    entries = list(all_exercises())
+    for entry in entries:
         standing = standings.get(entry.name)
-        if standing is None:
-            rows.append((entry.lesson, entry.name, "", f"0 of {entry.points}", "", ""))
-            continue
-        rows.append(
-            (
-                entry.lesson,
-                entry.name,
-                "✓" if standing.solved else "",
-                f"{standing.best} of {entry.points}",
-                f"{standing.attempts}",
-                f"{standing.hints}",
-            )
-        )
+        tried = (f"{standing.attempts}", f"{standing.hints}") if standing else ("", "")
+        best = standing.best if standing else 0
+        mark = "✓" if standing and standing.solved else ""
+        rows.append((entry.lesson, entry.name, mark, f"{best} of {entry.points}", *tried))
+    known = [standings[entry.name] for entry in entries if entry.name in standings]
+    front_end.say(
+        f"{sum(one.solved for one in known)} of {len(entries)} exercises solved, "
+        f"{sum(one.best for one in known)} of "
+        f"{sum(entry.points for entry in entries)} points."
+    )
     head = ("lesson", "exercise", "solved", "points", "attempts", "hints")
     front_end.show(front_end.Table(head, rows))
 

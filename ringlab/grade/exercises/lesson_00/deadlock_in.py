@@ -7,8 +7,8 @@ from typing import Any
 
 from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake, Outcome, Shows
-from ringlab.grade.exercises.lesson_00 import programs as lists
-from ringlab.grade.exercises.lesson_00.programs import Programs, circles
+from ringlab.grade.exercises.lesson_00 import detectors
+from ringlab.grade.exercises.lesson_00.programs import Programs, programs
 from ringlab.grade.looks import results
 from ringlab.grade.observation import Observation
 from ringlab.grade.observe import alone
@@ -18,85 +18,16 @@ from ringlab.grade.shows import any_of, gives
 Method = Callable[[Programs], list[int]]
 
 
-def _ranks(found: list[list[int]]) -> list[int]:
-    return sorted(rank for circle in found for rank in circle)
-
-
 def _result(method: Method) -> Callable[[Case], tuple[Plain, ...]]:
-    return lambda case: (list[Plain](method(lists.programs(case))),)
+    return lambda case: (list[Plain](method(programs(case))),)
 
 
-def _found(program: Programs) -> list[int]:
-    return _ranks(circles(lists.stuck(program)))
-
-
-_right = _result(_found)
+_right = _result(detectors.right)
 
 
 def _finds(*methods: Method) -> Shows:
     """Shows if the answer finds what one of these methods finds."""
     return any_of(*(gives(_result(method), _right) for method in methods))
-
-
-def _with_buffers(program: Programs) -> list[int]:
-    return _ranks(circles(lists.stuck_with_buffers(program)))
-
-
-def _two_sends_meet(program: Programs) -> list[int]:
-    return _ranks(circles(lists.stuck(program, any_words=True)))
-
-
-def _all_stuck(program: Programs) -> list[int]:
-    return sorted(lists.stuck(program))
-
-
-def _all_if_circle(program: Programs) -> list[int]:
-    return _all_stuck(program) if _found(program) else []
-
-
-def _leads_there(program: Programs) -> list[int]:
-    return lists.upstream(lists.stuck(program))
-
-
-def _whole_world(program: Programs) -> list[int]:
-    found = _all_stuck(program)
-    return found if len(found) == len(program) else []
-
-
-def _one_circle_of_all(program: Programs) -> list[int]:
-    found = circles(lists.stuck(program))
-    return _ranks([circle for circle in found if len(circle) == len(program)])
-
-
-def _pairs(program: Programs) -> list[int]:
-    return _ranks([circle for circle in circles(lists.stuck(program)) if len(circle) == 2])
-
-
-def _first_circle(program: Programs) -> list[int]:
-    return _ranks(circles(lists.stuck(program))[:1])
-
-
-def _last_circle(program: Programs) -> list[int]:
-    return _ranks(circles(lists.stuck(program))[-1:])
-
-
-def _no_self(program: Programs) -> list[int]:
-    return _ranks([circle for circle in circles(lists.stuck(program)) if len(circle) > 1])
-
-
-def _at_the_start(program: Programs) -> list[int]:
-    waits = {rank: own[0].peer for rank, own in enumerate(program) if own}
-    return _ranks(circles(waits))
-
-
-def _unmatched_at_the_start(program: Programs) -> list[int]:
-    front = {rank: own[0] for rank, own in enumerate(program) if own}
-    met = {
-        rank
-        for rank, (word, peer) in front.items()
-        if peer in front and front[peer].peer == rank and front[peer].word != word
-    }
-    return _ranks(circles({rank: step.peer for rank, step in front.items() if rank not in met}))
 
 
 def _ranks_found(case: Case, seen: Observation) -> Outcome:
@@ -198,55 +129,55 @@ EXERCISE = Exercise(
         Mistake(
             "itself_overlooked",
             "A rank that sends to itself waits for itself: a circle of one.",
-            _finds(_no_self),
+            _finds(detectors.no_self),
         ),
         Mistake(
             "one_circle_only",
             "There is more than one circle, and you return the ranks of one. Start from every rank "
             "that is stuck.",
-            _finds(_first_circle, _last_circle),
+            _finds(detectors.first_circle, detectors.last_circle),
         ),
         Mistake(
             "looks_at_the_start_only",
             "You judge by the first operation of every rank. Let the ranks go on first: ranks that "
             "meet get past their operations, and the circle may come later.",
-            _finds(_at_the_start, _unmatched_at_the_start),
+            _finds(detectors.at_the_start, detectors.unmatched_at_the_start),
         ),
         Mistake(
             "two_sends_meet",
             "Two ranks that name each other go on in your run even where both send, or both "
             "receive. A send needs a receive on the other side.",
-            _finds(_two_sends_meet),
+            _finds(detectors.two_sends_meet),
         ),
         Mistake(
             "sends_are_over_at_once",
             "Your sends are over at once, as if there were a buffer. By the strict rule a send is "
             "over only when the other side has a receive for it.",
-            _finds(_with_buffers),
+            _finds(detectors.with_buffers),
         ),
         Mistake(
             "those_who_wait_for_the_circle",
             "You also count ranks that wait for the circle from outside. They are stuck, but they "
             "are not why: nobody in the circle waits for them.",
-            _finds(_leads_there),
+            _finds(detectors.leads_there),
         ),
         Mistake(
             "whole_world_only",
             "You find a deadlock only if all ranks have part in it. Two can hang while the others "
             "are done, or wait for something else.",
-            _finds(_whole_world, _one_circle_of_all),
+            _finds(detectors.whole_world, detectors.one_circle_of_all),
         ),
         Mistake(
             "all_who_are_stuck",
             "You count everybody who cannot go on. A rank that waits for one that is done waits "
             "for ever too, but in no circle: nobody waits for it.",
-            _finds(_all_stuck, _all_if_circle),
+            _finds(detectors.all_stuck, detectors.all_if_circle),
         ),
         Mistake(
             "circles_of_two_only",
             "You find circles of two ranks and no others. Follow the arrows further: 0 may wait "
             "for 1, 1 for 2, and 2 for 0.",
-            _finds(_pairs),
+            _finds(detectors.pairs),
         ),
     ),
 )

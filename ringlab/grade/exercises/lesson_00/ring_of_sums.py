@@ -11,10 +11,10 @@ from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake, Outcome
 from ringlab.grade.exercises.lesson_00 import messages, stalls
 from ringlab.grade.exercises.lesson_03.ring_mistakes import FAILED
-from ringlab.grade.looks import Hops, collective_names, hops, inputs_kept, results
+from ringlab.grade.looks import Hops, hops, inputs_kept, results
 from ringlab.grade.observation import Observation
 from ringlab.grade.plain import Plain
-from ringlab.grade.shows import gives
+from ringlab.grade.shows import changes_arguments, collects, gives, turns_back
 
 OF_RINGS = ("unmatched_last_send", "forgets_one_rank")
 
@@ -49,21 +49,6 @@ def _edges(case: Case, step: int) -> dict[tuple[int, int], int]:
 
 def _neighbours(case: Case, seen: Observation) -> Outcome:
     return messages.traffic(seen, _edges(case, 1), "messages from each rank to the next")
-
-
-def _in_place(_case: Case, seen: Observation) -> bool | None:
-    return True if seen.changed else None
-
-
-def _collective(case: Case, seen: Observation) -> bool | None:
-    names = [collective_names(seen.timeline, rank) for rank in range(case.world_size)]
-    return None if case.world_size == 1 else seen.failure is None and any(names)
-
-
-def _backwards(case: Case, seen: Observation) -> bool | None:
-    if case.world_size < 3:
-        return None
-    return seen.failure is None and set(seen.timeline.edges()) == set(_edges(case, -1))
 
 
 def _takes_turns(case: Case, seen: Observation) -> bool | None:
@@ -129,7 +114,7 @@ MISTAKES = (
         "uses_a_collective",
         "The sum is right, and came by a collective. Here it is to come by messages between "
         "neighbours: what will travel later is too large for everybody to hold.",
-        _collective,
+        collects,
     ),
     Mistake(
         "relies_on_tags",
@@ -149,7 +134,7 @@ MISTAKES = (
         "wrong_direction",
         "Your ring turns the other way: tensors go to the rank before. The sum is the same, "
         "but which rank's tensor is in hand in which step is not. Send to the next rank.",
-        _backwards,
+        turns_back,
     ),
     Mistake(
         "one_hop_too_many",
@@ -183,7 +168,7 @@ MISTAKES = (
         "changes_its_argument",
         "Your answer writes into its argument: a sum in place, or a receive into it. It "
         "belongs to the caller. Sum into a tensor of your own, and receive into a new one.",
-        _in_place,
+        changes_arguments,
     ),
 )
 

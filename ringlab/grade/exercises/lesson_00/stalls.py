@@ -32,13 +32,15 @@ def all_wait_in(operation: Literal["send", "recv"]) -> Shows:
     return shows
 
 
+INTO_WHAT_IS_SENT = Mistake(
+    "receives_into_what_is_sent",
+    "What arrives is received into the tensor that is being sent. Until the send has been "
+    "waited for its tensor must stay as it is: receive into another one.",
+    fails("BufferHazard", words=" begins a "),
+)
+
 BUFFERS = (
-    Mistake(
-        "receives_into_what_is_sent",
-        "What arrives is received into the tensor that is being sent. Until the send has been "
-        "waited for its tensor must stay as it is: receive into another one.",
-        fails("BufferHazard", words=" begins a "),
-    ),
+    INTO_WHAT_IS_SENT,
     Mistake(
         "reads_before_wait",
         "The buffer of a receive is read before its wait, so there may be anything in it. Call "

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake
-from ringlab.grade.exercises.lesson_01.numbers import computes, observe, result
+from ringlab.grade.formulas import cases_of, computes, observe, result
 from ringlab.grade.looks import results
 
 
@@ -41,13 +40,7 @@ def _rounded_up(**asked: int) -> int:
     return _right(**asked) + 1
 
 
-def _case(title: str, parameters: int, layers: int, heads: int, kv_heads: int,
-          head_dim: int) -> Case:  # fmt: skip
-    return Case(title, options={
-        "parameters": parameters, "layers": layers, "heads": heads, "kv_heads": kv_heads,
-        "head_dim": head_dim,
-    })  # fmt: skip
-
+_case = cases_of("parameters", "layers", "heads", "kv_heads", "head_dim")
 
 EXERCISE = Exercise(
     name="attention_overtakes",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake
-from ringlab.grade.exercises.lesson_01.numbers import computes, observe, result, up
+from ringlab.grade.formulas import cases_of, computes, observe, result, up
 from ringlab.grade.looks import results
 
 
@@ -55,13 +54,7 @@ def _tensor_copies(**asked: int) -> int:
     return _right(**{**asked, "tp": 1})
 
 
-def _case(title: str, layers: int, heads: int, kv_heads: int, head_dim: int, tokens: int,
-          itemsize: int, tp: int, pp: int, cp: int) -> Case:  # fmt: skip
-    return Case(title, options={
-        "layers": layers, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim,
-        "tokens": tokens, "itemsize": itemsize, "tp": tp, "pp": pp, "cp": cp,
-    })  # fmt: skip
-
+_case = cases_of("layers", "heads", "kv_heads", "head_dim", "tokens", "itemsize", "tp", "pp", "cp")
 
 EXERCISE = Exercise(
     name="kv_bytes",

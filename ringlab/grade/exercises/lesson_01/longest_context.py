@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake
-from ringlab.grade.exercises.lesson_01.numbers import computes, observe, result
+from ringlab.grade.formulas import cases_of, computes, observe, result
 from ringlab.grade.looks import results
 
 
@@ -50,13 +49,7 @@ def _keys_only(card: int, weights: int, layers: int, kv_heads: int, head_dim: in
     return ranks * (max(0, card - weights) // (_per_token(layers, kv_heads, head_dim) // 2))
 
 
-def _case(title: str, card: int, weights: int, layers: int, kv_heads: int, head_dim: int,
-          ranks: int) -> Case:  # fmt: skip
-    return Case(title, options={
-        "card": card, "weights": weights, "layers": layers, "kv_heads": kv_heads,
-        "head_dim": head_dim, "ranks": ranks,
-    })  # fmt: skip
-
+_case = cases_of("card", "weights", "layers", "kv_heads", "head_dim", "ranks")
 
 EXERCISE = Exercise(
     name="longest_context",

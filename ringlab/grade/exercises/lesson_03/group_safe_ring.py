@@ -11,12 +11,12 @@ import torch
 from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake, Outcome
 from ringlab.grade.exercises.lesson_03 import ring
-from ringlab.grade.looks import Hops, collective_names, hops, results
+from ringlab.grade.looks import Hops, hops, results
 from ringlab.grade.observation import Observation
 from ringlab.grade.observe import on_ranks
 from ringlab.grade.oracle import exact_attention
 from ringlab.grade.plain import Plain
-from ringlab.grade.shows import any_of, fails
+from ringlab.grade.shows import any_of, collects, fails
 from ringlab.timeline import Event
 
 STRAY = re.compile(r"rank (\d+) failed: ValueError: Global rank (\d+) is not part of group")
@@ -62,11 +62,6 @@ def _neighbours(case: Case, seen: Observation) -> Outcome:
 
 def _sends(seen: Observation) -> list[Event]:
     return [event for event in seen.timeline if event.kind == "send"]
-
-
-def _gathers(case: Case, seen: Observation) -> bool | None:
-    names = [collective_names(seen.timeline, rank) for rank in range(case.world_size)]
-    return seen.failure is None and any(names)
 
 
 def _outside(case: Case, seen: Observation) -> bool | None:
@@ -153,7 +148,7 @@ EXERCISE = Exercise(
             "gathers_everything",
             "The numbers are right, but the blocks are collected in a collective: every rank of "
             "the group then holds all of them. Pass one at a time to the next rank.",
-            _gathers,
+            collects,
         ),
         Mistake(
             "ignores_the_group",

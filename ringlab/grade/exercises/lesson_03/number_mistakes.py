@@ -27,10 +27,14 @@ def _not_finite(case: Case, seen: Observation) -> bool | None:
     return bad and case.integer("large", 1) > 1
 
 
-def _rounded(case: Case, seen: Observation) -> bool | None:
+def rounded(right: Results) -> Shows:
     """A little wrong, and only in 16 bits."""
-    small = case.text("dtype", "float32") == "bfloat16"
-    return small and seen.failure is None and close(seen.results, right(case), 0.1)
+
+    def shows(case: Case, seen: Observation) -> bool | None:
+        small = case.text("dtype", "float32") == "bfloat16"
+        return small and seen.failure is None and close(seen.results, right(case), 0.1)
+
+    return shows
 
 
 def _other_dtype(case: Case, seen: Observation) -> bool | None:
@@ -147,7 +151,7 @@ NUMBERS = (
         "sixteen_bit_state",
         "Right in float32, and too coarse in bfloat16: the partial results are rounded to 16 bits "
         "in every merge. Keep outputs and LSE in float32, and round once, at the end.",
-        _rounded,
+        rounded(right),
     ),
 )
 """Mistakes that show in the result."""

@@ -29,16 +29,22 @@ class Inputs(NamedTuple):
     v: Tensor
 
 
+def lengths(case: Case) -> list[int]:
+    """Tokens of each rank: the option ``lengths``, as in ``"3 0 5"``, else ``tokens`` on each."""
+    words = case.text("lengths", "").split()
+    return [int(word) for word in words] or [case.integer("tokens")] * case.world_size
+
+
 @lru_cache(maxsize=64)
 def inputs(case: Case) -> Inputs:
     """Draw the inputs of a case: normal numbers, no two sizes equal, from the case's seed.
 
-    The options are ``tokens`` (of each rank), ``heads``, ``kv_heads``, ``head_dim``, ``batch``,
+    The options are those of `lengths`, ``heads``, ``kv_heads``, ``head_dim``, ``batch``,
     ``dtype``, and ``large``, by which queries are multiplied.
     """
     draw = torch.Generator().manual_seed(case.seed)
     batch, dim = case.integer("batch", 2), case.integer("head_dim", 8)
-    length = case.world_size * case.integer("tokens")
+    length = sum(lengths(case))
     heads, kv_heads = case.integer("heads", 4), case.integer("kv_heads", 2)
     kind = DTYPES[case.text("dtype", "float32")]
     q = torch.randn(batch, heads, length, dim, generator=draw) * case.integer("large", 1)
@@ -48,8 +54,8 @@ def inputs(case: Case) -> Inputs:
 
 @lru_cache(maxsize=64)
 def shards(case: Case) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """The q, k and v of each rank: parts of neighbouring tokens, all of one length."""
-    q, k, v = (x.chunk(case.world_size, dim=2) for x in inputs(case))
+    """The q, k and v of each rank: parts of neighbouring tokens."""
+    q, k, v = (x.split(lengths(case), dim=2) for x in inputs(case))
     return list(zip(q, k, v, strict=True))
 
 
@@ -58,11 +64,11 @@ def right(case: Case) -> tuple[Plain, ...]:
     """What each rank must return: attention of its queries to all keys, in their dtype."""
     whole = inputs(case)
     out = exact_attention(*whole).out.to(whole.q.dtype)
-    return tuple(out.chunk(case.world_size, dim=2))
+    return tuple(out.split(lengths(case), dim=2))
 
 
 def block_bytes(case: Case) -> int:
-    """Bytes of the K and V of one rank."""
+    """Bytes of the K and V of one rank, where all have as many tokens."""
     _, k, v = shards(case)[0]
     return k.nbytes + v.nbytes
 

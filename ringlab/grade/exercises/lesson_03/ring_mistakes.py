@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from ringlab.grade.case import Case
-from ringlab.grade.exercise import Mistake, Shows
+from ringlab.grade.exercise import Mistake
+from ringlab.grade.exercises.lesson_00 import stalls
 from ringlab.grade.exercises.lesson_03.ring import (
     MOST_BLOCKS,
     block_bytes,
+    lengths,
     memory,
     right,
     right_hops,
 )
 from ringlab.grade.exercises.lesson_03.wrong_rings import each_rank, merged
-from ringlab.grade.looks import collective_names
-from ringlab.grade.numbers import close
 from ringlab.grade.observation import Observation
-from ringlab.grade.shows import all_of, fails, gives
+from ringlab.grade.shows import (
+    all_of,
+    changes_arguments,
+    collects,
+    fails,
+    gives,
+    right_but,
+    turns_back,
+)
 
 
-def _right_numbers(case: Case, seen: Observation) -> bool:
-    return seen.failure is None and close(seen.results, right(case))
-
-
-def _gathers(case: Case, seen: Observation) -> bool | None:
-    if case.world_size == 1:
-        return None
-    return bool(collective_names(seen.timeline, 0)) and seen.failure is None
+def breaks_without_tokens(case: Case, seen: Observation) -> bool | None:
+    """An error or no number, and only where a rank has no token."""
+    if 0 not in lengths(case):
+        return False
+    raised = fails("IndexError", "RuntimeError", "ValueError", "ZeroDivisionError")(case, seen)
+    nan = any(isinstance(out, Tensor) and bool(out.isnan().any()) for out in seen.results)
+    return bool(raised) or nan
 
 
 def _silent(case: Case, seen: Observation) -> bool | None:
@@ -44,13 +53,6 @@ def _split_hops(case: Case, seen: Observation) -> bool | None:
     if case.world_size == 1:
         return None
     return _hops(case, seen) == (block_bytes(case) // 2,) * (2 * (case.world_size - 1))
-
-
-def _backwards(case: Case, seen: Observation) -> bool | None:
-    size = case.world_size
-    if size < 3:
-        return None
-    return set(seen.timeline.edges()) == {(rank, (rank - 1) % size) for rank in range(size)}
 
 
 def _direct(case: Case, seen: Observation) -> bool | None:
@@ -83,23 +85,6 @@ def _unmatched_sends(case: Case, seen: Observation) -> bool | None:
     return late and seen.failure.kind in ("Deadlock", "PeerLeft", "UnmatchedOperation")
 
 
-def _changed(_case: Case, seen: Observation) -> bool | None:
-    return True if seen.changed else None
-
-
-def _sends_wait(case: Case, seen: Observation) -> bool | None:
-    """Every arrow of the deadlock is a send."""
-    if seen.failure is None or case.world_size == 1:
-        return None
-    waits = seen.failure.waits
-    sends = bool(waits) and all("send" in operation for _, _, operation, _ in waits)
-    return seen.failure.kind == "Deadlock" and sends
-
-
-def _right_but(way: Shows) -> Shows:
-    return all_of(lambda case, seen: _right_numbers(case, seen) or None, way)
-
-
 FAILED = (
     Mistake(
         "unmatched_last_send",
@@ -112,14 +97,9 @@ FAILED = (
         "Every rank waits in its send for the next rank to receive, and none gets to its receive: "
         "a deadlock. Start the send and the receive together, as one batch "
         "(dist.batch_isend_irecv), and wait for both afterwards.",
-        _sends_wait,
+        stalls.all_wait_in("send"),
     ),
-    Mistake(
-        "receives_into_what_is_sent",
-        "What arrives is received into the tensor that is being sent. Until the send has been "
-        "waited for its tensor must stay as it is: receive into another one.",
-        fails("BufferHazard", words=" begins a "),
-    ),
+    stalls.INTO_WHAT_IS_SENT,
     Mistake(
         "reads_before_wait",
         "A block is used before its receive has been waited for, so there may be anything in it. "
@@ -147,45 +127,45 @@ TRAFFIC = (
         "The numbers are right, but your ranks collect the K and V of all ranks in a collective "
         "and compute afterwards. Every rank then holds the whole sequence, which is what the ring "
         "is there to avoid. Pass one block at a time to the next rank.",
-        _gathers,
+        collects,
     ),
     Mistake(
         "sends_to_everyone",
         "Blocks go from their owner straight to every other rank. In a ring a rank talks to its "
         "two neighbours alone: what came from the rank before goes on to the next.",
-        _right_but(_direct),
+        right_but(right, _direct),
     ),
     Mistake(
         "wrong_direction",
         "Your ring turns the other way: blocks go to the rank before. The result is the same "
         "here, but block, step and rank no longer fit the rule (rank - step) % W, by which masks "
         "and lengths are chosen. Send to the next rank, receive from the one before.",
-        _right_but(_backwards),
+        right_but(right, turns_back),
     ),
     Mistake(
         "one_hop_too_many",
         "The numbers are right, and one hop too many is made: the last one brings every rank its "
         "own block, which nobody needs. W steps need W - 1 hops.",
-        _right_but(_one_hop_more),
+        right_but(right, _one_hop_more),
     ),
     Mistake(
         "two_hops_for_one",
         "K and V travel in two launches, one after the other. Every launch has its own start-up "
         "time: pack K and V into one tensor, or put all four operations into one batch.",
-        _right_but(_split_hops),
+        right_but(right, _split_hops),
     ),
     Mistake(
         "keeps_every_block",
         "Numbers and bytes are right, but the blocks that arrive are kept, or the partial results "
         "of all of them. Then a rank holds as much as the whole sequence at the end. Compute with "
         "a block, merge, and let it go.",
-        _right_but(_full),
+        right_but(right, _full),
     ),
     Mistake(
         "changes_its_arguments",
         "Your answer writes into its arguments q, k or v. They belong to the caller, and the "
         "backward pass needs them: work on tensors of your own.",
-        _changed,
+        changes_arguments,
     ),
     Mistake(
         "sends_nothing",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake, Outcome
+from ringlab.grade.exercises.lesson_00.stalls import all_wait_in
 from ringlab.grade.exercises.lesson_03 import ring
 from ringlab.grade.exercises.lesson_03.ring_mistakes import FAILED, TRAFFIC
 from ringlab.grade.looks import hops, results
@@ -69,13 +70,6 @@ def _some(case: Case, seen: Observation) -> bool | None:
     return any(w.flops == 0 for w in found) and any(w.flops > 0 for w in found)
 
 
-def _receives_wait(case: Case, seen: Observation) -> bool | None:
-    if seen.failure is None or case.world_size == 1:
-        return None
-    waits = seen.failure.waits
-    return seen.failure.kind == "Deadlock" and all("recv" in what for _, _, what, _ in waits)
-
-
 EXERCISE = Exercise(
     name="ring_overlap",
     lesson="03",
@@ -109,7 +103,7 @@ EXERCISE = Exercise(
             "Every rank starts its receive alone, before its send, and on GPUs the operations of a "
             "group stand in line: the send waits behind a receive that waits for the neighbour's "
             "send. Start both together, as one batch.",
-            _receives_wait,
+            all_wait_in("recv"),
         ),
         *(mistake for mistake in (*FAILED, *TRAFFIC) if mistake.name in SHARED),
         Mistake(

@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ringlab.grade.case import Case
-from ringlab.grade.exercises.lesson_03.ring import inputs, shards
+from ringlab.grade.exercises.lesson_03.parts import Part, part_of
+from ringlab.grade.exercises.lesson_03.ring import inputs, lengths, shards
 from ringlab.grade.plain import Plain
 from ringlab.grade.shows import Results
 
-
-class Part(NamedTuple):
-    """Attention of a rank's queries to one block.
-
-    Attributes
-    ----------
-    out : Tensor
-        [B, Hq, L, D], float64.
-    lse, largest : Tensor
-        [B, Hq, L]: log-sum-exp and maximum of the scores.
-    """
-
-    out: Tensor
-    lse: Tensor
-    largest: Tensor
-
-
-Parts = list[Part]
+Parts = Sequence[Part]
 """Partial results, block after block as a rank meets them."""
+Combine = Callable[[Parts], Tensor]
+"""Makes the result of them, [B, Hq, Lq, D]."""
 
 
-def each_rank(
-    combine: Callable[[Parts], Tensor], blocks: Callable[[int, int], list[int]] | None = None
-) -> Results:
+def each_rank(combine: Combine, blocks: Callable[[int, int], list[int]] | None = None) -> Results:
     """What every rank returns if it combines its partial results like this.
 
     Parameters
@@ -76,6 +59,14 @@ def averaged(parts: Parts) -> Tensor:
     return _stacked(parts)[0].mean(0)
 
 
+def by_keys(parts: Parts) -> Tensor:
+    """Every block weighted by the number of its keys."""
+    outs, _ = _stacked(parts)
+    keys = torch.tensor([part.keys for part in parts], dtype=outs.dtype)
+    total: Tensor = torch.einsum("p,p...->...", keys / keys.sum(), outs)
+    return total
+
+
 def last_alone(parts: Parts) -> Tensor:
     """The result of the last block."""
     return parts[-1].out
@@ -83,8 +74,8 @@ def last_alone(parts: Parts) -> Tensor:
 
 def swapped(parts: Parts) -> Tensor:
     """The two weights of each merge exchanged."""
-    out, lse, _ = parts[0]
-    for new, new_lse, _ in parts[1:]:
+    out, lse, *_ = parts[0]
+    for new, new_lse, *_ in parts[1:]:
         both = torch.logaddexp(lse, new_lse)
         weights = (new_lse - both).exp()[..., None], (lse - both).exp()[..., None]
         out, lse = weights[0] * out + weights[1] * new, both
@@ -93,8 +84,8 @@ def swapped(parts: Parts) -> Tensor:
 
 def stale_lse(parts: Parts) -> Tensor:
     """Outputs merged, the LSE of the first block kept."""
-    out, lse, _ = parts[0]
-    for new, new_lse, _ in parts[1:]:
+    out, lse, *_ = parts[0]
+    for new, new_lse, *_ in parts[1:]:
         both = torch.logaddexp(lse, new_lse)
         out = (lse - both).exp()[..., None] * out + (new_lse - both).exp()[..., None] * new
     return out
@@ -102,8 +93,8 @@ def stale_lse(parts: Parts) -> Tensor:
 
 def forgotten_lse(parts: Parts) -> Tensor:
     """Outputs merged, the LSE of the newest block taken for that of all."""
-    out, lse, _ = parts[0]
-    for new, new_lse, _ in parts[1:]:
+    out, lse, *_ = parts[0]
+    for new, new_lse, *_ in parts[1:]:
         both = torch.logaddexp(lse, new_lse)
         out = (lse - both).exp()[..., None] * out + (new_lse - both).exp()[..., None] * new
         lse = new_lse
@@ -139,24 +130,15 @@ def _whole(case: Case, q: Tensor, k: Tensor, v: Tensor) -> tuple[Plain, ...]:
     times, kind = q.shape[1] // k.shape[1], inputs(case).q.dtype
     keys, values = (x.repeat_interleave(times, dim=1) for x in (k, v))
     out = (q @ keys.mT / q.shape[-1] ** 0.5).softmax(-1) @ values
-    return tuple(out.to(kind).chunk(case.world_size, dim=2))
-
-
-def _scores(case: Case, rank: int, owner: int) -> Tensor:
-    each = shards(case)
-    q, k = each[rank][0].double(), each[owner][1].double()
-    keys = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
-    scores: Tensor = q @ keys.mT / q.shape[-1] ** 0.5
-    return scores
+    return tuple(out.to(kind).split(lengths(case), dim=2))
 
 
 @lru_cache(maxsize=512)
 def _part(case: Case, rank: int, owner: int) -> Part:
-    scores, v = _scores(case, rank, owner), shards(case)[owner][2].double()
-    values = v.repeat_interleave(scores.shape[1] // v.shape[1], dim=1)
-    return Part(scores.softmax(-1) @ values, scores.logsumexp(-1), scores.amax(-1))
+    each = shards(case)
+    return part_of(each[rank][0], *each[owner][1:])
 
 
 def _stacked(parts: Parts) -> tuple[Tensor, Tensor]:
-    outs, lses, _ = zip(*parts, strict=True)
+    outs, lses, *_ = zip(*parts, strict=True)
     return torch.stack(outs), torch.stack(lses)

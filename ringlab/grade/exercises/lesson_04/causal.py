@@ -12,7 +12,6 @@ from ringlab.grade.case import Case
 from ringlab.grade.exercise import Mistake, Outcome
 from ringlab.grade.exercises.lesson_03.ring import inputs, shards
 from ringlab.grade.exercises.lesson_03.ring_mistakes import FAILED
-from ringlab.grade.looks import collective_names
 from ringlab.grade.numbers import close
 from ringlab.grade.observation import Observation
 from ringlab.grade.oracle import exact_attention
@@ -73,12 +72,6 @@ def work(case: Case, seen: Observation) -> Outcome:
 def exact(case: Case, seen: Observation) -> bool:
     """Whether the run ended, with right numbers."""
     return seen.failure is None and close(seen.results, right(case))
-
-
-def gathers(case: Case, seen: Observation) -> bool | None:
-    """Blocks come by a collective."""
-    names = [collective_names(seen.timeline, rank) for rank in range(case.world_size)]
-    return None if case.world_size == 1 else seen.failure is None and any(names)
 
 
 def _everything(_rank: int, _owner: int, _size: int) -> str:

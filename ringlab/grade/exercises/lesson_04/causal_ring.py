@@ -8,6 +8,7 @@ from ringlab.grade.exercises.lesson_03 import ring
 from ringlab.grade.exercises.lesson_04 import causal
 from ringlab.grade.looks import collective_names, hops_text, inputs_kept, results
 from ringlab.grade.observation import Observation
+from ringlab.grade.shows import collects
 from ringlab.grade.windows import work_of
 
 
@@ -92,7 +93,7 @@ EXERCISE = Exercise(
             "gathers_everything",
             "Your ranks collect all K and V in a collective. Pass one block at a time to the next "
             "rank.",
-            causal.gathers,
+            collects,
         ),
         *causal.MASKS,
         Mistake(

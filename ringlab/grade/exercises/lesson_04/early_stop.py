@@ -10,6 +10,7 @@ from ringlab.grade.exercises.lesson_03 import ring
 from ringlab.grade.exercises.lesson_04 import causal
 from ringlab.grade.looks import collective_names, hops_text, inputs_kept, results
 from ringlab.grade.observation import Observation
+from ringlab.grade.shows import collects
 
 Blocks = Callable[[int, int], int]
 """How many blocks a rank sends to the next: ``blocks(rank, world_size)``."""
@@ -181,7 +182,7 @@ EXERCISE = Exercise(
             "gathers_everything",
             "Your ranks collect all K and V in a collective. Pass on, from rank to rank, what is "
             "needed.",
-            causal.gathers,
+            collects,
         ),
         Mistake(
             "sends_straight_to_those_who_need",

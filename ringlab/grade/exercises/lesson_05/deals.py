@@ -6,8 +6,16 @@ import random
 from collections.abc import Callable
 from itertools import pairwise
 
+from ringlab.grade.case import Case
+
 Positions = list[list[int]]
 """The positions of each rank's tokens."""
+
+
+def case_of(size: int, length: int) -> Case:
+    """A case of nothing but a number of ranks and a length."""
+    title = f"{size} rank{'s' * (size > 1)}, {length} tokens"
+    return Case(title, options={"size": size, "length": length})
 
 
 def parts(length: int, count: int) -> Positions:

@@ -10,24 +10,18 @@ from torch import Tensor
 
 from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake, Outcome, Shows
+from ringlab.grade.exercises.lesson_05.deals import case_of
 from ringlab.grade.exercises.lesson_05.tables import rows
+from ringlab.grade.formulas import Formula, computes, observe, result
 from ringlab.grade.observation import Observation
-from ringlab.grade.observe import alone
 from ringlab.grade.plain import Plain
-from ringlab.grade.shows import gives
 
 Mask = Callable[[int, int, int, int], Tensor]
 """From rank, source, number of ranks and length to [Lq, Lk]."""
 
 
 def _observe(answer: Any, case: Case) -> Observation:
-    """Ask for the mask of every rank and source."""
-
-    def every(size: int, length: int) -> list[list[Any]]:
-        ranks = range(size)
-        return [[answer(rank, source, size, length) for source in ranks] for rank in ranks]
-
-    return alone(every, case.integer("size"), case.integer("length"))
+    return observe(_masks(answer), case)
 
 
 def _rows(rank: int, size: int, length: int) -> Tensor:
@@ -38,20 +32,18 @@ def _allowed(rank: int, source: int, size: int, length: int) -> Tensor:
     return _rows(source, size, length) <= _rows(rank, size, length)[:, None]
 
 
-def _masks(mask: Mask) -> Callable[[Case], tuple[Plain, ...]]:
-    def result(case: Case) -> tuple[Plain, ...]:
-        size, length = case.integer("size"), case.integer("length")
+def _masks(mask: Mask) -> Formula:
+    """The mask of every rank and source."""
+
+    def every(size: int, length: int) -> list[Plain]:
         ranks = range(size)
-        return ([[mask(r, s, size, length) for s in ranks] for r in ranks],)
+        return [[mask(rank, source, size, length) for source in ranks] for rank in ranks]
 
-    return result
-
-
-_right = _masks(_allowed)
+    return every
 
 
 def _is(wrong: Mask) -> Shows:
-    return gives(_masks(wrong), _right)
+    return computes(_masks(wrong), _masks(_allowed))
 
 
 def _no_leak(case: Case, seen: Observation) -> Outcome:
@@ -134,11 +126,6 @@ def _padded(rank: int, source: int, size: int, length: int) -> Tensor:
     return _allowed(rank, source, size, -(-length // size) * size)
 
 
-def _case(size: int, length: int) -> Case:
-    title = f"{size} rank{'s' * (size > 1)}, {length} tokens"
-    return Case(title, options={"size": size, "length": length})
-
-
 EXERCISE = Exercise(
     name="striped_mask",
     lesson="05",
@@ -157,14 +144,14 @@ EXERCISE = Exercise(
     checks=(
         Check("shape", 1, _shapes),
         Check("no leak", 2, _no_leak, after="shape"),
-        Check("mask", 2, rows(_right), after="no leak"),
+        Check("mask", 2, rows(result(_masks(_allowed))), after="no leak"),
     ),
     cases=(
-        _case(1, 4),
-        _case(2, 6),
-        _case(3, 12),
-        _case(4, 15),
-        _case(5, 7),
+        case_of(1, 4),
+        case_of(2, 6),
+        case_of(3, 12),
+        case_of(4, 15),
+        case_of(5, 7),
     ),
     observe=_observe,
     mistakes=(

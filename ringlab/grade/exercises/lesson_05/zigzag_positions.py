@@ -11,37 +11,27 @@ from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake, Outcome, Shows
 from ringlab.grade.exercises.lesson_05.deals import (
     Positions,
+    case_of,
     contiguous,
     parts,
     striped,
     zigzag,
 )
 from ringlab.grade.exercises.lesson_05.tables import rows
+from ringlab.grade.formulas import Formula, computes, observe, result
 from ringlab.grade.observation import Observation
-from ringlab.grade.observe import alone
 from ringlab.grade.plain import Plain
-from ringlab.grade.shows import any_of, fails, gives
+from ringlab.grade.shows import any_of, fails
 
 Deal = Callable[[int, int], Positions]
 
 
-def _observe(answer: Any, case: Case) -> Observation:
-    return alone(answer, case.integer("size"), case.integer("length"))
-
-
-def _dealt(deal: Deal) -> Callable[[Case], tuple[Plain, ...]]:
-    def result(case: Case) -> tuple[Plain, ...]:
-        positions = deal(case.integer("size"), case.integer("length"))
-        return ([list[Plain](mine) for mine in positions],)
-
-    return result
-
-
-_right = _dealt(zigzag)
+def _dealt(deal: Deal) -> Formula:
+    return lambda size, length: [list[Plain](mine) for mine in deal(size, length)]
 
 
 def _is(wrong: Deal) -> Shows:
-    return gives(_dealt(wrong), _right)
+    return computes(_dealt(wrong), _dealt(zigzag))
 
 
 def _each_once(case: Case, seen: Observation) -> Outcome:
@@ -119,11 +109,6 @@ def _token_by_token(size: int, length: int) -> Positions:
     return [[t for t in range(length) if owner[t % (2 * size)] == rank] for rank in range(size)]
 
 
-def _case(size: int, length: int) -> Case:
-    title = f"{size} rank{'s' * (size > 1)}, {length} tokens"
-    return Case(title, options={"size": size, "length": length})
-
-
 EXERCISE = Exercise(
     name="zigzag_positions",
     lesson="05",
@@ -140,17 +125,17 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("each token once", 1, _each_once),
-        Check("positions", 3, rows(_right), after="each token once"),
+        Check("positions", 3, rows(result(_dealt(zigzag))), after="each token once"),
     ),
     cases=(
-        _case(1, 5),
-        _case(2, 8),
-        _case(4, 16),
-        _case(4, 13),
-        _case(3, 23),
-        _case(4, 3),
+        case_of(1, 5),
+        case_of(2, 8),
+        case_of(4, 16),
+        case_of(4, 13),
+        case_of(3, 23),
+        case_of(4, 3),
     ),
-    observe=_observe,
+    observe=observe,
     mistakes=(
         Mistake(
             "late_piece_reversed",

@@ -13,13 +13,12 @@ from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake, Outcome, Shows
 from ringlab.grade.exercises.lesson_03 import ring
 from ringlab.grade.exercises.lesson_05.deals import zigzag
-from ringlab.grade.looks import collective_names, hops, inputs_kept, results
-from ringlab.grade.numbers import close
+from ringlab.grade.looks import hops, inputs_kept, results
 from ringlab.grade.observation import Observation
 from ringlab.grade.observe import on_ranks
 from ringlab.grade.oracle import exact_attention
 from ringlab.grade.plain import Plain
-from ringlab.grade.shows import fails, gives
+from ringlab.grade.shows import collects, fails, gives, right_but, turns_back
 from ringlab.grade.windows import work_of
 
 NONE, CAUSAL, ALL = "none", "causal", "all"
@@ -106,23 +105,6 @@ def _work(case: Case, seen: Observation) -> Outcome:
     )
 
 
-def _if_right(way: Callable[[Case, Observation], bool]) -> Shows:
-    def shows(case: Case, seen: Observation) -> bool | None:
-        right = seen.failure is None and close(seen.results, _right(case))
-        return right and way(case, seen)
-
-    return shows
-
-
-def _gathers(case: Case, seen: Observation) -> bool:
-    return bool(collective_names(seen.timeline, 0))
-
-
-def _backwards(case: Case, seen: Observation) -> bool:
-    size = case.world_size
-    return size > 2 and set(seen.timeline.edges()) == {(r, (r - 1) % size) for r in range(size)}
-
-
 EXERCISE = Exercise(
     name="zigzag_ring",
     lesson="05",
@@ -157,20 +139,20 @@ EXERCISE = Exercise(
             "gathers_everything",
             "The numbers are right, but the blocks of all ranks are collected in a collective. "
             "Pass one at a time to the next rank.",
-            _if_right(_gathers),
+            right_but(_right, collects),
         ),
         Mistake(
             "wrong_direction",
             "The numbers are right, and your ring turns the other way. Send to the next rank, "
             "receive from the one before; the source of step t is then (rank - t) % W.",
-            lambda case, seen: None if case.world_size < 3 else _if_right(_backwards)(case, seen),
+            right_but(_right, turns_back),
         ),
         Mistake(
             "masks_whole_blocks",
             "The numbers are right, but whole blocks are computed and half of each is masked away. "
             "What zig-zag is for is that this half can be left out: it is a half of the keys, or "
             "of the queries.",
-            _if_right(lambda case, seen: not _work(case, seen).passed),
+            right_but(_right, lambda case, seen: not _work(case, seen).passed),
         ),
         Mistake(
             "own_block_unmasked",

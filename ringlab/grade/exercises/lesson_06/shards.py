@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ringlab.grade.case import Case
+from ringlab.grade.exercises.lesson_03.parts import Part, part_of
+from ringlab.grade.exercises.lesson_03.ring import lengths
 from ringlab.grade.observation import Observation
 from ringlab.grade.observe import on_ranks
 from ringlab.grade.oracle import exact_attention
 from ringlab.grade.plain import Plain
 
 Shard = tuple[Tensor, Tensor, Tensor]
-
-
-class Part(NamedTuple):
-    """What one rank finds among its own keys, in float64.
-
-    Attributes
-    ----------
-    out : Tensor
-        [B, Hq, 1, D]; 0 without a key.
-    lse, largest : Tensor
-        [B, Hq, 1]: log-sum-exp and maximum of the scores; -inf without a key.
-    keys : int
-    """
-
-    out: Tensor
-    lse: Tensor
-    largest: Tensor
-    keys: int
-
-
-def lengths(case: Case) -> list[int]:
-    """How many keys each rank has."""
-    return [int(word) for word in case.text("lengths", "").split()]
 
 
 @lru_cache(maxsize=64)
@@ -68,7 +47,7 @@ def right(case: Case) -> tuple[Plain, ...]:
 @lru_cache(maxsize=64)
 def parts(case: Case) -> tuple[Part, ...]:
     """What each rank finds."""
-    return tuple(_part(*shard) for shard in shards(case))
+    return tuple(part_of(*shard) for shard in shards(case))
 
 
 def result_bytes(case: Case) -> int:
@@ -80,11 +59,3 @@ def result_bytes(case: Case) -> int:
 def observe(answer: Any, case: Case) -> Observation:
     """Call ``answer(q, k, v)`` on every rank with the query and its shard."""
     return on_ranks(answer, shards(case))
-
-
-def _part(q: Tensor, k: Tensor, v: Tensor) -> Part:
-    found = exact_attention(q, k, v)
-    keys = k.double().repeat_interleave(q.shape[1] // k.shape[1], dim=1)
-    scores = q.double() @ keys.mT / q.shape[-1] ** 0.5
-    none = torch.full_like(found.lse, -torch.inf)
-    return Part(found.out, found.lse, scores.amax(-1) if k.shape[2] else none, k.shape[2])

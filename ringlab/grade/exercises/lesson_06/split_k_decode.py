@@ -10,12 +10,15 @@ from torch import Tensor
 from ringlab.draw import bytes_text
 from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake, Outcome, Shows
+from ringlab.grade.exercises.lesson_03 import wrong_rings
+from ringlab.grade.exercises.lesson_03.ring import lengths
+from ringlab.grade.exercises.lesson_03.ring_mistakes import breaks_without_tokens
 from ringlab.grade.exercises.lesson_06 import wrong_decodes as wrong
-from ringlab.grade.exercises.lesson_06.shards import lengths, observe, result_bytes, right
+from ringlab.grade.exercises.lesson_06.shards import observe, result_bytes, right
 from ringlab.grade.looks import inputs_kept, results
 from ringlab.grade.numbers import close
 from ringlab.grade.observation import Observation
-from ringlab.grade.shows import fails, gives, where
+from ringlab.grade.shows import gives, where
 
 MOST_CALLS = 2
 
@@ -85,7 +88,7 @@ def _if_right(way: Callable[[Case, Observation], bool]) -> Shows:
     return shows
 
 
-def _puts_together(combine: wrong.Combine) -> Shows:
+def _puts_together(combine: wrong_rings.Combine) -> Shows:
     """Shows where all ranks have keys: what none means differs from method to method."""
     way = gives(wrong.combined(combine), right)
     return where(lambda case, _: 0 not in lengths(case), way)
@@ -102,15 +105,6 @@ def _overflows(case: Case, seen: Observation) -> bool | None:
     """No numbers, and only where scores are large."""
     outs = [out for out in seen.results if isinstance(out, Tensor)]
     return case.integer("large", 1) > 1 and any(not out.isfinite().all() for out in outs)
-
-
-def _empty_rank(case: Case, seen: Observation) -> bool | None:
-    """An error or no numbers, and only where a rank has no key."""
-    if 0 not in lengths(case):
-        return False
-    raised = fails("IndexError", "RuntimeError", "ValueError", "ZeroDivisionError")(case, seen)
-    nan = any(isinstance(out, Tensor) and bool(out.isnan().any()) for out in seen.results)
-    return bool(raised) or nan
 
 
 def _case(title: str, held: str, seed: int, **options: int) -> Case:
@@ -191,25 +185,25 @@ EXERCISE = Exercise(
             "sum_of_outs",
             "You added up the softmax attention of each rank. The weights of each add up to 1, so "
             "the sum is W times too heavy.",
-            _puts_together(wrong.added),
+            _puts_together(wrong_rings.added),
         ),
         Mistake(
             "mean_of_outs",
             "You took the mean of the ranks' results. A rank counts for its share of the "
             "denominator, exp(its LSE), whether it is large or small.",
-            _puts_together(wrong.averaged),
+            _puts_together(wrong_rings.averaged),
         ),
         Mistake(
             "weights_by_keys",
             "You weighted each rank by the number of its keys. A rank whose keys fit the query "
             "counts for more than one with as many that do not: weights come from the LSEs.",
-            _puts_together(wrong.by_keys),
+            _puts_together(wrong_rings.by_keys),
         ),
         Mistake(
             "maximum_not_reduced",
             "Numerators and denominators are added up although each rank subtracted its own "
             "maximum. They are in different units: all must subtract the same number.",
-            _puts_together(wrong.own_maxima),
+            _puts_together(wrong_rings.not_rescaled),
         ),
         Mistake(
             "no_scale",
@@ -226,7 +220,7 @@ EXERCISE = Exercise(
             "rank_without_a_key",
             "A rank without a key breaks it: there is no maximum of nothing, and -inf - (-inf) is "
             "no number. Such a rank counts for nothing, and must take part all the same.",
-            _empty_rank,
+            breaks_without_tokens,
         ),
     ),
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ringlab.grade.case import Case
 from ringlab.grade.exercise import Check, Exercise, Mistake
-from ringlab.grade.exercises.lesson_01.numbers import computes, observe, result, up
+from ringlab.grade.formulas import cases_of, computes, observe, result, up
 from ringlab.grade.looks import results
 
 
@@ -54,13 +53,7 @@ def _narrow(heads: int, kv_heads: int, head_dim: int, itemsize: int, new_tokens:
     return found // _token(kv_heads, head_dim, itemsize) + 1
 
 
-def _case(title: str, heads: int, kv_heads: int, head_dim: int, itemsize: int,
-          new_tokens: int) -> Case:  # fmt: skip
-    return Case(title, options={
-        "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "itemsize": itemsize,
-        "new_tokens": new_tokens,
-    })  # fmt: skip
-
+_case = cases_of("heads", "kv_heads", "head_dim", "itemsize", "new_tokens")
 
 EXERCISE = Exercise(
     name="split_k_from",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import wraps
+
 import torch
 import torch.distributed as dist
 
@@ -10,6 +12,17 @@ def partner():
     rank, size = dist.get_rank(), dist.get_world_size()
     other = rank ^ 1
     return other if other < size else None
+
+
+def between_partners(swap):
+    """An answer of ``swap(mine, other)``; a rank without partner returns what it has."""
+
+    @wraps(swap)
+    def answer(mine):
+        other = partner()
+        return mine if other is None else swap(mine, other)
+
+    return answer
 
 
 def exchanged(sent, to, source):
@@ -24,16 +37,14 @@ def exchanged(sent, to, source):
     return arriving
 
 
-def right_a(mine):
-    other = partner()
-    return mine if other is None else exchanged(mine, other, other)
+@between_partners
+def right_a(mine, other):
+    return exchanged(mine, other, other)
 
 
-def right_b(mine):
+@between_partners
+def right_b(mine, other):
     """Even ranks send first, odd ranks receive first."""
-    other = partner()
-    if other is None:
-        return mine.clone()
     sent, got = mine.contiguous(), torch.zeros(mine.shape)
     if dist.get_rank() < other:
         dist.send(sent, other)
@@ -44,10 +55,8 @@ def right_b(mine):
     return got
 
 
-def sends_gaps_a(mine):
-    other = partner()
-    if other is None:
-        return mine
+@between_partners
+def sends_gaps_a(mine, other):
     arriving = torch.empty(mine.shape)
     ops = [dist.P2POp(dist.isend, mine, other), dist.P2POp(dist.irecv, arriving, other)]
     for handle in dist.batch_isend_irecv(ops):
@@ -55,10 +64,9 @@ def sends_gaps_a(mine):
     return arriving
 
 
-def sends_gaps_b(mine):
-    other, got = partner(), torch.zeros(mine.shape)
-    if other is None:
-        return mine
+@between_partners
+def sends_gaps_b(mine, other):
+    got = torch.zeros(mine.shape)
     if other % 2:
         dist.send(mine, other)
     dist.recv(got, other)
@@ -67,30 +75,26 @@ def sends_gaps_b(mine):
     return got
 
 
-def receives_into_what_is_sent_a(mine):
-    other, held = partner(), mine.clone(memory_format=torch.contiguous_format)
-    if other is None:
-        return held
+@between_partners
+def receives_into_what_is_sent_a(mine, other):
+    held = mine.clone(memory_format=torch.contiguous_format)
     ops = [dist.P2POp(dist.isend, held, other), dist.P2POp(dist.irecv, held, other)]
     for handle in dist.batch_isend_irecv(ops):
         handle.wait()
     return held
 
 
-def receives_into_what_is_sent_b(mine):
-    other, held = partner(), mine.contiguous().clone()
-    if other is None:
-        return held
+@between_partners
+def receives_into_what_is_sent_b(mine, other):
+    held = mine.contiguous().clone()
     works = [dist.isend(held, other), dist.irecv(held, other)]
     works[0].wait()
     works[1].wait()
     return held
 
 
-def reads_before_wait_a(mine):
-    other = partner()
-    if other is None:
-        return mine
+@between_partners
+def reads_before_wait_a(mine, other):
     sent, arriving = mine.contiguous(), torch.empty(mine.shape)
     ops = [dist.P2POp(dist.isend, sent, other), dist.P2POp(dist.irecv, arriving, other)]
     handles = dist.batch_isend_irecv(ops)
@@ -100,10 +104,8 @@ def reads_before_wait_a(mine):
     return result
 
 
-def reads_before_wait_b(mine):
-    other = partner()
-    if other is None:
-        return mine
+@between_partners
+def reads_before_wait_b(mine, other):
     sent, arriving = mine.contiguous(), torch.empty(mine.shape)
     ops = [dist.P2POp(dist.irecv, arriving, other), dist.P2POp(dist.isend, sent, other)]
     handles = dist.batch_isend_irecv(ops)
@@ -112,10 +114,8 @@ def reads_before_wait_b(mine):
     return result
 
 
-def handle_not_waited_for_a(mine):
-    other = partner()
-    if other is None:
-        return mine
+@between_partners
+def handle_not_waited_for_a(mine, other):
     sent, arriving = mine.contiguous(), torch.empty(mine.shape)
     if dist.get_rank() < other:
         handle = dist.isend(sent, other)
@@ -127,10 +127,8 @@ def handle_not_waited_for_a(mine):
     return arriving
 
 
-def handle_not_waited_for_b(mine):
-    other = partner()
-    if other is None:
-        return mine
+@between_partners
+def handle_not_waited_for_b(mine, other):
     sent, arriving = mine.contiguous(), torch.empty(mine.shape)
     if dist.get_rank() % 2:
         dist.recv(arriving, other)
@@ -187,10 +185,8 @@ def odd_one_forgotten_b(mine):
     return exchanged(mine, other, other)
 
 
-def works_under_gloo_only_a(mine):
-    other = partner()
-    if other is None:
-        return mine
+@between_partners
+def works_under_gloo_only_a(mine, other):
     sent, arriving = mine.contiguous(), torch.empty(mine.shape)
     handles = [dist.isend(sent, other), dist.irecv(arriving, other)]
     for handle in handles:
@@ -198,10 +194,8 @@ def works_under_gloo_only_a(mine):
     return arriving
 
 
-def works_under_gloo_only_b(mine):
-    other = partner()
-    if other is None:
-        return mine
+@between_partners
+def works_under_gloo_only_b(mine, other):
     arriving = torch.empty(mine.shape)
     receiving = dist.irecv(arriving, other)
     dist.send(mine.contiguous(), other)
@@ -209,19 +203,16 @@ def works_under_gloo_only_b(mine):
     return arriving
 
 
-def send_before_receive_a(mine):
-    other, arriving = partner(), torch.empty(mine.shape)
-    if other is None:
-        return mine
+@between_partners
+def send_before_receive_a(mine, other):
+    arriving = torch.empty(mine.shape)
     dist.send(mine.contiguous(), other)
     dist.recv(arriving, other)
     return arriving
 
 
-def send_before_receive_b(mine):
-    other = partner()
-    if other is None:
-        return mine
+@between_partners
+def send_before_receive_b(mine, other):
     sent = mine.contiguous()
     dist.isend(sent, other).wait()
     arriving = torch.empty(mine.shape)
@@ -229,19 +220,16 @@ def send_before_receive_b(mine):
     return arriving
 
 
-def receive_before_send_a(mine):
-    other, arriving = partner(), torch.empty(mine.shape)
-    if other is None:
-        return mine
+@between_partners
+def receive_before_send_a(mine, other):
+    arriving = torch.empty(mine.shape)
     dist.recv(arriving, other)
     dist.send(mine.contiguous(), other)
     return arriving
 
 
-def receive_before_send_b(mine):
-    other = partner()
-    if other is None:
-        return mine
+@between_partners
+def receive_before_send_b(mine, other):
     arriving = torch.empty(mine.shape)
     dist.irecv(arriving, other).wait()
     sent = mine.contiguous()

@@ -1,4 +1,4 @@
-"""What the exercises of this lesson share: functions of whole numbers, by name."""
+"""Exercises that ask for a formula: cases of named numbers, and what a wrong formula gives."""
 
 from __future__ import annotations
 
@@ -12,8 +12,17 @@ from ringlab.grade.observe import alone
 from ringlab.grade.plain import Plain
 from ringlab.grade.shows import gives
 
-Formula = Callable[..., int]
+Formula = Callable[..., Plain]
 """A function of a case's options, given by name."""
+
+
+def cases_of(*names: str) -> Callable[..., Case]:
+    """Make a maker of cases: a title, then the values of these options, in their order."""
+
+    def case(title: str, *values: Plain) -> Case:
+        return Case(title, options=dict(zip(names, values, strict=True)))
+
+    return case
 
 
 def observe(answer: Any, case: Case) -> Observation:
