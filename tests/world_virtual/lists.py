@@ -121,7 +121,9 @@ def play(lists: Lists) -> dict[str, float]:
         elif what == "batch":
             own = [next(names) for _ in rest[0]]
             calls = [_message(rank, *each) for each in zip(own, rest[0], strict=True)]
-            works = dist.batch_isend_irecv([dist.P2POp(call, *args) for call, args, _ in calls])
+            works = dist.batch_isend_irecv(
+                [dist.P2POp(call, *args, tag=tag) for call, args, tag in calls]
+            )
             left += zip(own, works, strict=True)
             buffers |= {n: args[0] for n, (_, args, _) in zip(own, calls, strict=True)}
         else:

@@ -116,7 +116,7 @@ def finished(draw, ops, length):
         if begun and last[0] in ("isend", "irecv", "batch") and draw(st.booleans()):
             before = last[1] if last[0] == "batch" else (last,)
             if all(each[1] != ANY for each in before):
-                done[-1] = ("batch", (*before, (op[0], op[1], 0)))
+                done[-1] = ("batch", (*before, op))
                 continue
         done.append(op)
         if draw(st.integers(0, 2)) == 0:

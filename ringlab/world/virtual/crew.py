@@ -10,9 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from ringlab.world.ambient import Ambient, RandomState
+from ringlab.world.virtual.one_core import last_core, stay_on
 from ringlab.world.virtual.scheduler import Scheduler
 from ringlab.world.virtual.turns import Abandoned, Rank, State, raise_in_thread
+
+MANY = 64
+"""More ranks than this share a core: they hardly compute, and hand over a million times."""
 
 GRACE = 1.5
 """Seconds that the ranks of a failed run get to unwind, before they are given up."""
@@ -96,18 +102,23 @@ class Crew:
 
     def _start(self) -> None:
         ambient, context = Ambient(), contextvars.copy_context()
+        core = last_core() if self._share_a_core() else None
         for rank in self._scheduler.ranks:
             rank.thread = threading.Thread(
                 target=context.copy().run,
-                args=(self._main, rank, ambient),
+                args=(self._main, rank, ambient, core),
                 name=f"ringlab-rank-{rank.number}",
                 daemon=True,
             )
             rank.thread.start()
 
+    def _share_a_core(self) -> bool:
+        return len(self._scheduler.ranks) > MANY and torch.get_num_threads() == 1
+
     # ---- in the thread of a rank -------------------------------------------------------
 
-    def _main(self, rank: Rank, ambient: Ambient) -> None:
+    def _main(self, rank: Rank, ambient: Ambient, core: int | None) -> None:
+        stay_on(core)
         with contextlib.suppress(Abandoned):
             self._scheduler.take(rank)
             if self._scheduler.error is None:

@@ -20,6 +20,7 @@ from ringlab.world.virtual.deadlock import report
 from ringlab.world.virtual.group import VirtualGroup
 from ringlab.world.virtual.hazards import Hazards
 from ringlab.world.virtual.launches import Launches
+from ringlab.world.virtual.lookout import Lookout
 from ringlab.world.virtual.observer import Observer
 from ringlab.world.virtual.operations import Group, Operation, Order
 from ringlab.world.virtual.recording import Recording
@@ -54,6 +55,7 @@ class Run:
         self.board = Board(order, collectives.compare, collectives.complete, self.recording.matched)
         self.timeout = timeout
         self.scheduler = Scheduler(size, seed, self._examine)
+        self._lookout = Lookout(size)
         self.roll_call = RollCall(size)
         self.launches = Launches(size, order)
         self.waiting: dict[int, Operation] = {}
@@ -191,7 +193,7 @@ class Run:
     def _examine(self, rank: int) -> Exception | None:
         """Look for ranks that can never go on, now that `rank` has blocked or returned."""
         graph = WaitGraph(self.board, self.waiting, self.scheduler.returned, self.size)
-        stuck = graph.stuck(rank)
+        stuck = self._lookout.stuck(graph, rank, lambda: self.scheduler.next(rank) is not None)
         if not stuck:
             return None
         return report(graph, rank if rank in stuck else min(stuck), self._wait_sites)
@@ -200,7 +202,7 @@ class Run:
         """What to report where ranks do nothing but ask whether their operations are done."""
         waiting = {**self.waiting, **self._polling}
         graph = WaitGraph(self.board, waiting, self.scheduler.returned, self.size)
-        if rank in graph.stuck(rank):
+        if rank in graph.stuck():
             return report(graph, rank, self._wait_sites)
         return HungRank(f"rank {rank} asks again and again whether this is done: {waiting[rank]}")
 

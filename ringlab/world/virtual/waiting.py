@@ -16,7 +16,10 @@ from ringlab.world.virtual.board import Board
 from ringlab.world.virtual.operations import Group, Launch, Operation
 
 DEPTH = 64
-"""How many ranks of a chain the quick look follows before the thorough one takes over."""
+"""How many ranks or lines the quick look follows before it leaves the rest to the thorough one."""
+
+SHORT_DEPTH = 8
+"""The same in a world of more ranks than ``DEPTH``, where a doubt may last (`lookout`)."""
 
 
 class WaitGraph:
@@ -41,16 +44,20 @@ class WaitGraph:
         self.returned = returned
         self.size = size
 
-    def stuck(self, changed: int) -> set[int]:
-        """The ranks that can never go on, given that only `changed` did something.
+    def clears(self, changed: int) -> bool:
+        """Whether it is plain that nobody is stuck, given that only `changed` did something.
 
         Parameters
         ----------
         changed : int
             A rank that has blocked or returned; nobody was stuck before.
         """
-        if not self.waiting or self._obviously_goes_on(changed) or QuickLook(self).clears(changed):
-            return set()
+        if not self.waiting or self._obviously_goes_on(changed):
+            return True
+        return QuickLook(self).clears(changed)
+
+    def stuck(self) -> set[int]:
+        """The ranks that can never go on."""
         return set(self.waiting) - Prospect(self).alive
 
     def _obviously_goes_on(self, rank: int) -> bool:
@@ -84,6 +91,7 @@ class QuickLook:
 
     def __init__(self, graph: WaitGraph) -> None:
         self.board, self.waiting, self.returned = graph.board, graph.waiting, graph.returned
+        self._depth = DEPTH if graph.size <= DEPTH else SHORT_DEPTH
         self._ranks: dict[int, bool] = {}
         self._lines: dict[tuple[Group, int], bool] = {}
 
@@ -114,7 +122,7 @@ class QuickLook:
                 certain = rank not in self.returned
             elif op.done:
                 certain = True
-            elif len(self._ranks) > DEPTH:
+            elif len(self._ranks) > self._depth:
                 certain = False
             elif op.launch.whole:
                 certain = self._finishes(op.group, rank)
@@ -131,7 +139,7 @@ class QuickLook:
         certain = self._lines.get((group, rank))
         if certain is None:
             self._lines[group, rank] = False
-            certain = True
+            certain = len(self._lines) <= self._depth
             for launch in line:
                 for op in launch.operations:
                     certain = certain and self._obtains(op)

@@ -1,0 +1,34 @@
+"""Let threads that take turns share one core, where the system can be told so (Linux)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+
+_PROCESSOR = 36
+"""Place of the field in `stat`, counted from behind the name in parentheses: proc(5)."""
+
+
+def last_core() -> int | None:
+    """The core on which the calling thread runs; None where nobody can tell or choose."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    stat = Path(f"/proc/self/task/{threading.get_native_id()}/stat")
+    try:
+        core = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[_PROCESSOR])
+    except (OSError, ValueError, IndexError):
+        return None
+    return core if core in os.sched_getaffinity(0) else None
+
+
+def stay_on(core: int | None) -> None:
+    """Keep the calling thread, and no other, on a core; None leaves it where it is.
+
+    Handing over to a thread that sleeps on another core wakes that core twice: once to take
+    the turn, and again to take Python's interpreter lock. On one core both are one switch.
+    """
+    if core is not None:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {core})
