@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ringlab.decode import ShardedKVCache, decode_attention
 from ringlab.decode.attention import Method
+from ringlab.host import cores
 from ringlab.layout import Interleaved, Layout
 from ringlab.memory import GroupedQuery
 from ringlab.prefill import all_gather_attention, ring_attention
@@ -24,12 +25,16 @@ PREFILL: dict[str, Callable[..., Tensor]] = {
 }
 DECODE: tuple[Method, ...] = ("split_k", "all_gather", "ring")
 
+MANY = 256
+"""From so many ranks on, the messages of a ring are recorded on all cores of this machine."""
+
 
 def record_prefill(
     heads: GroupedQuery, dtype: torch.dtype, ranks: int, tokens: int, method: str, layout: Layout
 ) -> Timeline:
     """Record one layer's causal attention over a prompt, forward, batch 1."""
-    return _record(ranks, _prefill, heads, dtype, tokens, method, layout)
+    processes = cores() if method == "ring" and ranks >= MANY else 1
+    return _record(ranks, _prefill, heads, dtype, tokens, method, layout, processes=processes)
 
 
 def record_decode(
@@ -48,8 +53,10 @@ def record_decode(
     return replace(whole, events=tuple(events))
 
 
-def _record(ranks: int, program: Callable[..., None], *args: object) -> Timeline:
-    with World(ranks, timeout=600.0) as world:
+def _record(
+    ranks: int, program: Callable[..., None], *args: object, processes: int = 1
+) -> Timeline:
+    with World(ranks, timeout=600.0, processes=processes) as world:
         world.run(program, *args)
         return world.timeline
 

@@ -102,6 +102,20 @@ class EventLog(Sequence[Event]):
             log.add(number, event.rank, event.launch, peer, event.step)
         return log
 
+    @classmethod
+    def joined(cls, logs: Sequence[EventLog]) -> EventLog:
+        """The events of several logs, one after the other, times left out."""
+        whole = cls()
+        numbers: dict[What, int] = {}
+        for log in logs:
+            for what in log.whats:
+                if what not in numbers:
+                    numbers[what] = whole.describe(what)
+            rows = log.rows.copy()
+            rows[:, 0] = np.array([numbers[what] for what in log.whats], np.int32)[rows[:, 0]]
+            whole._rows += rows.tobytes()
+        return whole
+
     @property
     def rows(self) -> NDArray[np.int32]:
         """The numbers of every event, [events, 5] in the order of `COLUMNS`."""

@@ -59,6 +59,11 @@ class World:
         Process worlds only: torch threads of each rank; by default the cores are shared out.
     share_gpu : bool
         NCCL only: allow more ranks than GPUs, which then exchange through host memory.
+    processes : int, optional
+        Virtual world only: spread the ranks over so many processes, each on a core of its own, to
+        record hundreds of ranks in less time. The function must then have no effect but its
+        result, and the ranks may exchange only ``meta`` tensors, point to point. A run that turns
+        out to do more is done again in this process, with a warning.
 
     Attributes
     ----------
@@ -108,11 +113,15 @@ class World:
         seed: int = 0,
         threads: int | None = None,
         share_gpu: bool = False,
+        processes: int | None = None,
     ) -> None:
         _check(size, backend, order, timeout, threads, share_gpu)
+        _check_processes(size, backend, processes)
         self.size = size
         self.backend = backend
-        self._runner = _runner(size, backend, order, timeout, seed, threads, share_gpu)
+        self._runner = _runner(
+            size, backend, order, timeout, seed, threads, share_gpu, processes or 1
+        )
 
     @property
     def timeline(self) -> Timeline:
@@ -226,13 +235,33 @@ def _check(size: int, backend: str, order: str | None, timeout: float, threads: 
         raise ValueError(f"share_gpu is for backend 'nccl', not {backend!r}.")
 
 
+def _check_processes(size: int, backend: str, processes: int | None) -> None:
+    if processes is None:
+        return
+    if backend != "virtual":
+        raise ValueError(
+            f"processes={processes!r} spreads virtual ranks; with backend {backend!r} each rank is "
+            "a process anyway."
+        )
+    if isinstance(processes, bool) or not isinstance(processes, int):
+        raise ValueError(f"processes is {processes!r}; it is a whole number.")
+    if not 1 <= processes <= size:
+        raise ValueError(f"processes is {processes}; of {size} ranks there can be 1 to {size}.")
+
+
 def _check_timeout(timeout: float) -> None:
     if not timeout > 0:
         raise ValueError(f"timeout is {timeout!r}; it must be a positive number of seconds.")
 
 
 def _runner(size: int, backend: Backend, order: Any, timeout: float, seed: int,
-            threads: int | None, share_gpu: bool) -> Runner:  # fmt: skip
+            threads: int | None, share_gpu: bool, processes: int) -> Runner:  # fmt: skip
+    if backend == "virtual" and processes > 1:
+        from ringlab.world.divided import DividedRunner
+
+        return DividedRunner(
+            size, order=order or "stream", timeout=timeout, seed=seed, processes=processes
+        )
     if backend == "virtual":
         from ringlab.world.virtual import VirtualRunner
 

@@ -36,7 +36,7 @@ class Launcher:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the server
         with theirs:
             self._process = subprocess.Popen(
-                _command(theirs.fileno()),
+                command("ringlab.world.processes.fork_server", theirs.fileno()),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
@@ -108,13 +108,13 @@ def launcher() -> Launcher:
         return found
 
 
-def _command(fd: int) -> list[str]:
+def command(module: str, fd: int) -> list[str]:
+    """Command line of a Python like this one that calls `serve` of a module with an open file."""
     path = [os.fspath(entry) for entry in sys.path]
     program = (
         # without garbage collection the imports take a tenth less
         f"import gc, sys; gc.disable(); sys.path[:] = {path!r}; "
-        "from ringlab.world.processes import fork_server; "
-        f"fork_server.serve({fd}, {os.getpid()})"
+        f"from {module} import serve; serve({fd}, {os.getpid()})"
     )
     python = os.fsdecode(spawn.get_executable() or sys.executable)
     return [python, *(f"-W{option}" for option in sys.warnoptions), "-c", program]

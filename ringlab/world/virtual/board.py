@@ -51,6 +51,8 @@ class Board:
         Called with all members' parts, in group order, when all are active.
     matched : callable
         Called with each operation that has found its partners.
+    active : callable, optional
+        Called with each message of a rank that lives here, when it may be matched.
     """
 
     def __init__(
@@ -59,9 +61,11 @@ class Board:
         compare: Callable[[Operation, Operation], None],
         complete: Callable[[Sequence[Operation]], None],
         matched: Callable[[Operation], None],
+        active: Callable[[Operation], None] | None = None,
     ) -> None:
         self.order = order
         self._compare, self._complete, self._matched = compare, complete, matched
+        self._active = active
         # launches that are not done, by rank and group, first in line first; stream only
         self.lines: dict[int, dict[Group, deque[Launch]]] = defaultdict(dict)
         # posted and unmatched operations of an edge, in order of posting
@@ -99,6 +103,15 @@ class Board:
         line.append(launch)
         if len(line) == 1:
             self._advance([line])
+
+    def arrive(self, op: Operation) -> None:
+        """Add an active message of a rank that lives in another process."""
+        op.serial = self._posted
+        self._posted += 1
+        self._shelve(op)
+        partners = self._match_message(op)
+        if self.order == "stream":
+            self._advance(self._lines_freed(partners))
 
     def _shelve(self, op: Operation) -> None:
         if op.kind != "collective":
@@ -166,14 +179,25 @@ class Board:
             launch.active = True
             for op in launch.operations:
                 if not op.matched:
-                    lines += [self.lines[o.rank][o.group] for o in self._match(op) if o.launch.done]
+                    lines += self._lines_freed(self._match(op))
             if launch.done:
                 lines.append(line)
+
+    def _lines_freed(self, matched: Sequence[Operation]) -> list[deque[Launch]]:
+        """The lines whose first launch is done, now that these have been matched."""
+        done = [op for op in matched if op.launch.done]
+        # what has come from another process stands in no line here
+        return [line for op in done if (line := self.lines.get(op.rank, {}).get(op.group))]
 
     def _match(self, op: Operation) -> Sequence[Operation]:
         """Match an active operation if its partners are there; return those partners."""
         if op.kind == "collective":
             return self._match_collective(op)
+        if self._active is not None:
+            self._active(op)
+        return self._match_message(op)
+
+    def _match_message(self, op: Operation) -> Sequence[Operation]:
         partner = self._partner(op)
         if partner is None:
             return ()

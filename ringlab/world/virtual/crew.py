@@ -87,7 +87,7 @@ class Crew:
         scheduler, mine = self._scheduler, RandomState(None)
         try:
             self._start()
-            scheduler.hand_over(None, scheduler.ranks[0])
+            scheduler.hand_over(None, scheduler.next(len(scheduler.ranks) - 1))
             self._watch()
         except BaseException as interruption:
             scheduler.failed(interruption)
@@ -104,6 +104,8 @@ class Crew:
         ambient, context = Ambient(), contextvars.copy_context()
         core = last_core() if self._share_a_core() else None
         for rank in self._scheduler.ranks:
+            if rank.state is State.DONE:  # it lives elsewhere
+                continue
             rank.thread = threading.Thread(
                 target=context.copy().run,
                 args=(self._main, rank, ambient, core),

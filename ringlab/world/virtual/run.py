@@ -17,6 +17,7 @@ from ringlab.world.virtual import batches, collectives, modes, reports, tables
 from ringlab.world.virtual.board import Board
 from ringlab.world.virtual.calls import Calls
 from ringlab.world.virtual.deadlock import report
+from ringlab.world.virtual.elsewhere import Elsewhere, Undividable
 from ringlab.world.virtual.group import VirtualGroup
 from ringlab.world.virtual.hazards import Hazards
 from ringlab.world.virtual.launches import Launches
@@ -44,17 +45,34 @@ class Run:
         Rank r starts with its random generators seeded with ``seed + r``.
     timeout : float
         Seconds a rank may keep its turn without calling into the world.
+    elsewhere : Elsewhere, optional
+        The way to the ranks that live in other processes, if some do.
     """
 
-    def __init__(self, size: int, order: Order, seed: int, timeout: float) -> None:
+    def __init__(
+        self,
+        size: int,
+        order: Order,
+        seed: int,
+        timeout: float,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
         self.size = size
         self.order = order
         self.recording = Recording(size)
         self.calls = Calls()
         self.hazards = [Hazards(rank) for rank in range(size)]
-        self.board = Board(order, collectives.compare, collectives.complete, self.recording.matched)
+        self._elsewhere = elsewhere
+        here, tell, listen = (
+            (range(size), None, None)
+            if elsewhere is None
+            else (elsewhere.here, elsewhere.tell, self._listen)
+        )
+        self.board = Board(
+            order, collectives.compare, collectives.complete, self.recording.matched, tell
+        )
         self.timeout = timeout
-        self.scheduler = Scheduler(size, seed, self._examine)
+        self.scheduler = Scheduler(size, seed, self._examine, here, listen)
         self._lookout = Lookout(size)
         self.roll_call = RollCall(size)
         self.launches = Launches(size, order)
@@ -107,6 +125,8 @@ class Run:
                 f"rank {rank} cannot {kind} to itself: gloo has no connection from a rank to "
                 "itself. Copy the tensor, or skip the exchange when the group has one rank."
             )
+        if peer is None:
+            self._refuse_elsewhere("a receive from any rank")
         if peer is None and self.order == "stream":
             raise BadCall(
                 "a receive from any rank: NCCL has none. Name the sender, or run the program "
@@ -129,6 +149,7 @@ class Run:
         self, group: Group, rank: int, call: Call, buffers: Sequence[Tensor]
     ) -> VirtualWork:
         """Post the calling rank's part in a collective."""
+        self._refuse_elsewhere(f"a collective, {call.name}")
         launch = self.launches.single(group, rank)
         op = Operation("collective", call.name, rank, group, launch, current_site(), call=call)
         if call.name != "new_group":
@@ -173,6 +194,7 @@ class Run:
     def poll(self, op: Operation) -> bool:
         """Whether `op` is done, after every other rank has had a turn."""
         self.check_caller(op.rank)
+        self._refuse_elsewhere("asking whether an operation is done")
         if op.done:
             return True
         self._polling[op.rank], self._wait_sites[op.rank] = op, current_site()
@@ -181,6 +203,20 @@ class Run:
             self.scheduler.fail(self._hopeless(op.rank))
         del self._polling[op.rank]
         return op.done
+
+    # ---- ranks elsewhere -----------------------------------------------------------------
+
+    def _refuse_elsewhere(self, what: str) -> None:
+        """End a run that is spread over processes and does what depends on all of them."""
+        if self._elsewhere is not None:
+            self.scheduler.fail(Undividable(f"the program uses {what}"))
+
+    def _listen(self) -> None:
+        """Post what ranks elsewhere have told, so that a rank here may go on."""
+        assert self._elsewhere is not None
+        world = self.group(tables.WORLD_NAME, tuple(range(self.size)))
+        for letter in self._elsewhere.hear():
+            self.board.arrive(letter.operation(world))
 
     # ---- bookkeeping ---------------------------------------------------------------------
 

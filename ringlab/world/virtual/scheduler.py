@@ -34,6 +34,10 @@ class Scheduler:
     examine : callable
         Called with the rank that has blocked or returned; returns the error to end the run
         with, or None.
+    here : range
+        The ranks that live in this process.
+    listen : callable, optional
+        Waits for news of ranks that live elsewhere, a moment at most.
 
     Attributes
     ----------
@@ -49,15 +53,25 @@ class Scheduler:
         Held while the turn passes on.
     """
 
-    def __init__(self, size: int, seed: int, examine: Callable[[int], Exception | None]) -> None:
+    def __init__(
+        self,
+        size: int,
+        seed: int,
+        examine: Callable[[int], Exception | None],
+        here: range,
+        listen: Callable[[], object] | None = None,
+    ) -> None:
         self.ranks = [Rank(r, seed + r) for r in range(size)]
+        for rank in self.ranks:
+            if rank.number not in here:
+                rank.state = State.DONE
         self.error: BaseException | None = None
         self.returned: set[int] = set()
         self.finished = threading.Event()
         self.handing = threading.Lock()
         self.turn_began = self.failed_at = time.monotonic()
         self.holder: Rank | None = None
-        self._examine = examine
+        self._examine, self._listen = examine, listen
         self._quiet_polls = 0
 
     # ---- called by ranks ---------------------------------------------------------------
@@ -127,7 +141,7 @@ class Scheduler:
         return None
 
     def _switch(self, rank: Rank) -> None:
-        successor = self.next(rank.number)
+        successor = self._successor(rank.number)
         if successor is None:
             self.fail(self._unexplained())
         if successor is rank:
@@ -165,7 +179,7 @@ class Scheduler:
             error = self._aftermath(rank.number)
             if error is not None:
                 self.failed(error)
-        self.hand_over(rank, self.next(rank.number))
+        self.hand_over(rank, self._successor(rank.number))
 
     def _aftermath(self, number: int) -> Exception | None:
         """What is wrong now that a rank has returned; the thread must survive the question."""
@@ -173,8 +187,24 @@ class Scheduler:
             error = self._examine(number)
         except Exception as bug:
             return bug
-        rest = [rank for rank in self.ranks if rank.state is not State.DONE]
-        return error or (self._unexplained() if rest and self.next(number) is None else None)
+        if error is not None or self._listen is not None:
+            return error
+        return self._unexplained() if self._any_left() and self.next(number) is None else None
+
+    def _any_left(self) -> bool:
+        return any(rank.state is not State.DONE for rank in self.ranks)
+
+    def _successor(self, after: int) -> Rank | None:
+        """The next to take the turn; if need be once ranks elsewhere have let it go on."""
+        found = self.next(after)
+        while found is None and self._listen is not None and self._any_left():
+            try:
+                self._listen()
+            except Exception as error:
+                self.failed(error)
+            self.turn_began = time.monotonic()
+            found = self.next(after)
+        return found
 
     def _unexplained(self) -> RuntimeError:
         where = "\n".join(self.where())
