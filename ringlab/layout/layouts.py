@@ -274,15 +274,20 @@ def checked_runs(layout: Layout, rank: int, world_size: int, length: int) -> tup
     ValueError
         If the rank is not in the world or the runs do not ascend in ``range(length)``.
     """
-    if not isinstance(layout, Layout):
-        raise TypeError(f"layout is an instance of a Layout, such as ZigZag(); got {layout!r}.")
     if type(layout).__hash__ is None:
+        _check_kind(layout)
         raise TypeError(f"{type(layout).__name__} must be hashable: use @dataclass(frozen=True).")
     return _checked_runs(layout, rank, world_size, length)
 
 
+def _check_kind(layout: object) -> None:
+    if not isinstance(layout, Layout):
+        raise TypeError(f"layout is an instance of a Layout, such as ZigZag(); got {layout!r}.")
+
+
 @lru_cache(maxsize=4096)
 def _checked_runs(layout: Layout, rank: int, world_size: int, length: int) -> tuple[Run, ...]:
+    _check_kind(layout)
     check_place(rank, world_size, length)
     try:
         return joined(layout.runs(rank, world_size, length), length)

@@ -93,16 +93,17 @@ def tiles(
 def _tiles(
     layout: Layout, rank: int, source: int, world_size: int, length: int, causal: bool
 ) -> tuple[Tile, ...]:
-    rows = row_offsets(layout, rank, world_size, length)[-1]
-    keys = row_offsets(layout, source, world_size, length)[-1]
-    if not rows or not keys:
-        return ()
-    if not causal:
-        return (Tile(range(rows), range(keys), "full"),)
-    if rank == source:
-        return (Tile(range(rows), range(rows), "diagonal"),)
     q_runs = checked_runs(layout, rank, world_size, length)
     k_runs = checked_runs(layout, source, world_size, length)
+    rows, keys = sum(run.count for run in q_runs), sum(run.count for run in k_runs)
+    if not rows or not keys:
+        return ()
+    if causal and rank == source:
+        return (Tile(range(rows), range(rows), "diagonal"),)
+    if not causal or k_runs[-1].last < q_runs[0].start:
+        return (Tile(range(rows), range(keys), "full"),)
+    if q_runs[-1].last < k_runs[0].start:
+        return ()
     return tuple(_cover(merged(stairs(q_runs, k_runs)), rows, keys))
 
 

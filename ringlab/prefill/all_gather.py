@@ -92,7 +92,7 @@ class AllGather:
         for step in range(plan.world_size):
             source = plan.source(step)
             block = (k, v) if step == 0 else _block(blocks, source, plan)
-            state = attend_block(state, q, block, source, plan, views)
+            state = attend_block(state, q, block, source, plan.tiles(source), plan, views)
         return finished(state, q)
 
     @staticmethod

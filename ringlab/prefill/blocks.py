@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+from ringlab.layout.tiles import Tile
 from ringlab.numerics import AttentionState, attend, attend_backward
 from ringlab.numerics.dtypes import accumulation_dtype
 from ringlab.prefill.plan import Plan
@@ -87,6 +88,7 @@ def attend_block(
     q: Tensor,
     block: Block,
     source: int,
+    tiles: Sequence[Tile],
     plan: Plan,
     views: Views,
 ) -> AttentionState | None:
@@ -101,6 +103,8 @@ def attend_block(
     block : Tensor or (Tensor, Tensor)
         The keys and values of `source`.
     source : int
+    tiles : sequence of Tile
+        What of it there is to compute, ``plan.tiles(source)``.
     plan : Plan
     views : Views
         Of the call so far.
@@ -110,7 +114,7 @@ def attend_block(
     AttentionState or None
     """
     k, v = views.halves(block)
-    for tile in plan.tiles(source):
+    for tile in tiles:
         with region("attend"):
             part = attend(
                 views.rows(q, tile.q),

@@ -128,9 +128,10 @@ class Ring:
         for step in range(plan.world_size):
             handles = exchange(*_hop(step, held, spare, plan), plan.group)
             source = plan.source(step)
-            if plan.tiles(source):
+            tiles = plan.tiles(source)
+            if tiles:
                 block = (k, v) if step == 0 else held.block(source)
-                state = attend_block(state, q, block, source, plan, views)
+                state = attend_block(state, q, block, source, tiles, plan, views)
             for handle in handles:
                 handle.wait()
             held, spare = spare, held

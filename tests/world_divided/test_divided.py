@@ -117,7 +117,7 @@ def test_a_wrong_program_is_reported_as_in_one_process(program, error):
 
 @pytest.mark.slow
 def test_a_process_that_ends_costs_time_and_nothing_else():
-    with pytest.warns(UserWarning, match="ranks 2 to 3 ended by itself"):
+    with pytest.warns(UserWarning, match="the process of 2 ranks, 2 among them, ended by itself"):
         assert World(4, processes=2).run(programs.ending, os.getpid()) == [True] * 4
 
 
@@ -165,6 +165,13 @@ def test_a_number_of_processes_that_makes_no_sense_is_refused(size, options, mes
         World(size, **options)
 
 
-def test_ranks_are_dealt_out_in_order_and_evenly():
-    assert shares(10, 3) == [range(0, 3), range(3, 6), range(6, 10)]
-    assert shares(4, 4) == [range(r, r + 1) for r in range(4)]
+def test_ranks_are_dealt_out_evenly():
+    assert shares(4, 4) == [(0,), (1,), (2,), (3,)]
+    assert shares(8, 2) == [(0, 3, 4, 7), (1, 2, 5, 6)]
+    for size, parts in ((10, 3), (100, 3), (1024, 2), (7, 7)):
+        dealt = shares(size, parts)
+        assert sorted(rank for share in dealt for rank in share) == list(range(size))
+        assert all(list(share) == sorted(share) for share in dealt)
+        assert max(map(len, dealt)) - min(map(len, dealt)) <= 4
+    one, other = map(sum, shares(1024, 2))
+    assert one == other, "what grows with the rank is shared evenly"

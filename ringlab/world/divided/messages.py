@@ -16,8 +16,8 @@ class Assignment(NamedTuple):
 
     Attributes
     ----------
-    here : range
-        The ranks of this part.
+    here : tuple of int
+        The ranks of this part, in order.
     size : int
         Ranks of the whole world.
     order, seed, timeout
@@ -32,7 +32,7 @@ class Assignment(NamedTuple):
         The pickled function with its arguments.
     """
 
-    here: range
+    here: tuple[int, ...]
     size: int
     order: Order
     seed: int

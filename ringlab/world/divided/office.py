@@ -21,14 +21,14 @@ class Part:
 
     Attributes
     ----------
-    here : range
+    here : frozenset of int
         Its ranks.
     done : Done or None
         What it has left, once its ranks have returned.
     """
 
     def __init__(self, given: Assignment) -> None:
-        self.here = given.here
+        self.here = frozenset(given.here)
         self.done: Done | None = None
         self.link, theirs = Pipe()
         with theirs:
@@ -67,7 +67,9 @@ class Part:
 
     def epitaph(self) -> str:
         """How the process has ended."""
-        return f"the process of ranks {self.here.start} to {self.here.stop - 1} ended by itself"
+        return (
+            f"the process of {len(self.here)} ranks, {min(self.here)} among them, ended by itself"
+        )
 
     def _deliver(self) -> None:
         while (letter := self._letters.get()) is not None:
@@ -83,7 +85,7 @@ def run_parts(given: Sequence[Assignment]) -> list[Done]:
     Parameters
     ----------
     given : sequence of Assignment
-        Their ranks follow one another.
+        Together they have each rank once.
 
     Returns
     -------

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from multiprocessing.connection import Connection
 from typing import NoReturn
 
@@ -27,14 +28,15 @@ class Outpost:
 
     Parameters
     ----------
-    here : range
+    here : collection of int
         The ranks of this part.
     link : Connection
         To the process that forwards letters.
     """
 
-    def __init__(self, here: range, link: Connection) -> None:
-        self.here, self._link = here, link
+    def __init__(self, here: Collection[int], link: Connection) -> None:
+        self.here: Collection[int] = frozenset(here)
+        self._link = link
         self._heard = 0
         self._said_idle = False
 
@@ -71,6 +73,7 @@ def serve(fd: int, parent: int) -> NoReturn:
 
 def _work(given: Assignment, link: Connection) -> Done | GivenUp:
     torch.set_num_threads(1)
+    gc.freeze()  # what has been imported is looked at no more
     torch.set_default_dtype(given.dtype)
     stay_on(given.core)
     pickling.remember(given.sources)

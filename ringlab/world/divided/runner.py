@@ -21,6 +21,9 @@ from ringlab.world.virtual.elsewhere import Undividable
 from ringlab.world.virtual.lives import current_run
 from ringlab.world.virtual.operations import Order
 
+RUNS = 4
+"""How many runs of neighbours a part gets."""
+
 
 class DividedRunner:
     """Runs functions on virtual ranks in several processes; keeps the timeline of the last run.
@@ -82,6 +85,7 @@ class DividedRunner:
             program, sources = pickling.dumps((fn, args, kwargs))
         except TypeError as error:
             raise Undividable(f"the program {error}") from None
+        dealt = shares(alone.size, self._processes)
         ambient, dtype, owned = Ambient(), torch.get_default_dtype(), cores()
         done = run_parts(
             [
@@ -89,14 +93,29 @@ class DividedRunner:
                     here, alone.size, alone.order, alone.seed, timeout or alone.timeout,
                     owned[number % len(owned)], ambient, dtype, sources, program
                 )
-                for number, here in enumerate(shares(alone.size, self._processes))
+                for number, here in enumerate(dealt)
             ]
         )  # fmt: skip
-        results = [result for part in done for result in pickling.loads(part.results)]
-        return results, EventLog.joined([part.events for part in done])
+        results = {
+            rank: result
+            for share, part in zip(dealt, done, strict=True)
+            for rank, result in zip(share, pickling.loads(part.results), strict=True)
+        }
+        return [results[rank] for rank in range(alone.size)], EventLog.joined(
+            [part.events for part in done]
+        )
 
 
-def shares(size: int, parts: int) -> list[range]:
-    """Deal ranks out to parts, in order and as evenly as can be."""
-    bounds = [size * part // parts for part in range(parts + 1)]
-    return [range(low, high) for low, high in pairwise(bounds)]
+def shares(size: int, parts: int) -> list[tuple[int, ...]]:
+    """Deal ranks out to parts, in a few runs of neighbours each, to and fro.
+
+    Neighbours talk to each other most, and what a rank does often grows with its number, as in a
+    causal ring over contiguous shards.
+    """
+    runs = RUNS * parts if size >= RUNS * parts else parts
+    bounds = [size * run // runs for run in range(runs + 1)]
+    dealt: list[list[int]] = [[] for _ in range(parts)]
+    for run, (low, high) in enumerate(pairwise(bounds)):
+        turn, place = divmod(run, parts)
+        dealt[parts - 1 - place if turn % 2 else place].extend(range(low, high))
+    return [tuple(share) for share in dealt]

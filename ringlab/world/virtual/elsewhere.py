@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import torch
@@ -66,7 +66,7 @@ class Letter(NamedTuple):
 class Elsewhere(Protocol):
     """The way to the ranks that live in other processes."""
 
-    here: range
+    here: Collection[int]
     """The ranks that live in this one."""
 
     def tell(self, op: Operation) -> None:

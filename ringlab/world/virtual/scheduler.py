@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NoReturn
 
 from ringlab.world.virtual.turns import Abandoned, Rank, State, Waitable, raise_at_next_line
@@ -34,7 +34,7 @@ class Scheduler:
     examine : callable
         Called with the rank that has blocked or returned; returns the error to end the run
         with, or None.
-    here : range
+    here : collection of int
         The ranks that live in this process.
     listen : callable, optional
         Waits for news of ranks that live elsewhere, a moment at most.
@@ -58,7 +58,7 @@ class Scheduler:
         size: int,
         seed: int,
         examine: Callable[[int], Exception | None],
-        here: range,
+        here: Collection[int],
         listen: Callable[[], object] | None = None,
     ) -> None:
         self.ranks = [Rank(r, seed + r) for r in range(size)]
