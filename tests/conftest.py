@@ -27,7 +27,7 @@ settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
-ASIDE = {"bench", "cost", "draw", "examples"}
+ASIDE = {"bench", "cost", "examples"}
 """Folders whose tests compute, and run beside those that start programs: it balances the two."""
 
 
