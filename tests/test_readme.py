@@ -19,6 +19,13 @@ def test_the_table_of_support_is_that_of_the_library():
     assert all(feature.name in text and feature.note.rstrip(".") in text for feature in SUPPORT)
 
 
+def test_the_results_of_benchmarks_are_those_that_are_stored():
+    text = readme.BENCHMARKS.read_text(encoding="utf-8")
+    assert readme.with_benchmarks(text) == text
+    for library in readme.peers.stored()["libraries"]:
+        assert f"| {library['name']} |" in text
+
+
 def test_the_table_of_lessons_lists_those_that_there_are():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"\(notebooks/(\w+\.ipynb)\)", text))

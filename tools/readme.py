@@ -1,19 +1,23 @@
-"""Write what the README shows: the tables of support and of lessons, the picture of the ring.
+"""Write what README.md and benchmarks/README.md show: their tables, and the picture of the ring.
 
     python -m tools.readme
 
 Each table stands between two comments; the picture comes from the record of a real run in a
-virtual world. A test runs this and finds nothing to change.
+virtual world, and the results of benchmarks from where they are stored. Tests run this and find
+nothing to change.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
 
+from benchmarks import decode as decoded
+from benchmarks.peers import results as peers
+from benchmarks.peers.table import summary, tables
 from ringlab import World, decode, ring_attention
 from ringlab.calls.support import Feature
 from ringlab.draw import Picture, draw_ring
@@ -23,6 +27,8 @@ from tools.blocks import with_block
 from tools.course.tables import lessons_table
 
 ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+BENCHMARKS = ROOT / "benchmarks" / "README.md"
 PICTURE = ROOT / "docs" / "ring.png"
 
 
@@ -40,15 +46,30 @@ def support_table(features: Sequence[Feature]) -> str:
 
 def with_tables(readme: str) -> str:
     """The README with each table between its two comments replaced."""
-    tables = {
-        "support": support_table(SUPPORT),
-        "decode support": support_table(decode.SUPPORT),
-        "speed": speed.ratios_table(speed.rows()),
-        "lessons": lessons_table(),
-    }
-    for name, table in tables.items():
-        readme = with_block(readme, name, table, "tools/readme.py")
-    return readme
+    return _filled(
+        readme,
+        {
+            "support": support_table(SUPPORT),
+            "decode support": support_table(decode.SUPPORT),
+            "speed": speed.ratios_table(speed.rows()),
+            "peers": summary(peers.stored()),
+            "decode": decoded.tables(decoded.stored()),
+            "lessons": lessons_table(),
+        },
+    )
+
+
+def with_benchmarks(page: str) -> str:
+    """The README of the benchmarks with all that is stored of them."""
+    return _filled(
+        page, {"peers": tables(peers.stored()), "decode": decoded.tables(decoded.stored())}
+    )
+
+
+def _filled(text: str, blocks: Mapping[str, str]) -> str:
+    for name, body in blocks.items():
+        text = with_block(text, name, body, "tools/readme.py")
+    return text
 
 
 def picture() -> Picture:
@@ -60,9 +81,9 @@ def picture() -> Picture:
 
 
 def main() -> int:
-    """Rewrite README.md and the picture."""
-    readme = ROOT / "README.md"
-    readme.write_text(with_tables(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    """Rewrite both files and the picture."""
+    for path, filled in ((README, with_tables), (BENCHMARKS, with_benchmarks)):
+        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
     PICTURE.parent.mkdir(exist_ok=True)
     drawn = picture()
     drawn.save(PICTURE, dpi=110)

@@ -206,7 +206,7 @@ def test_ranks_that_cannot_start_say_why(monkeypatch):
     from ringlab.world.processes import launcher
 
     monkeypatch.setattr(launcher, "_current", None)
-    monkeypatch.setattr(launcher, "_command", lambda fd: [sys.executable, "-c", "1 / 0"])
+    monkeypatch.setattr(launcher, "command", lambda *_: [sys.executable, "-c", "1 / 0"])
     world = ProcessRunner(2)
     with pytest.raises(WorldError, match="ZeroDivisionError"):
         world.run(int)

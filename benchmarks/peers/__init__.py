@@ -1,0 +1,1 @@
+"""ringlab beside other libraries of ring attention: same problem, same machine, turn by turn."""
