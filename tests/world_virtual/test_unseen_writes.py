@@ -110,11 +110,13 @@ def compiled_by_inductor():
         work.wait()
 
 
-@pytest.mark.slow
-def test_loops_that_inductor_makes_are_unseen_and_their_writes_are_found_in_the_wait():
+def test_what_inductor_would_compile_runs_operator_by_operator_on_a_rank_and_is_seen():
     torch._dynamo.reset()
     error = error_of(BufferHazard, compiled_by_inductor, 2)
-    assert "torch does not see" in str(error)
+    assert "writes a buffer that a send in flight reads" in str(error)
+    assert error.touched == line_of(compiled_by_inductor, "return x.add_").replace(
+        "compiled_by_inductor", "step"
+    )
 
 
 def compiled_operator_by_operator():
