@@ -23,6 +23,8 @@ class Hardware:
     ----------
     gpus : int
         CUDA devices that torch can use.
+    nccl : bool
+        Whether torch can talk between them.
     gloo : bool
         Whether torch can talk between processes on CPU.
     browser : str or None
@@ -30,6 +32,7 @@ class Hardware:
     """
 
     gpus: int
+    nccl: bool
     gloo: bool
     browser: str | None
 
@@ -44,9 +47,11 @@ def hardware() -> Hardware:
     """Look at this machine, once."""
     import torch.distributed
 
+    distributed = torch.distributed.is_available()
     return Hardware(
         gpus=torch.cuda.device_count() if torch.cuda.is_available() else 0,
-        gloo=torch.distributed.is_available() and torch.distributed.is_gloo_available(),
+        nccl=distributed and torch.distributed.is_nccl_available(),
+        gloo=distributed and torch.distributed.is_gloo_available(),
         browser=next(filter(None, map(shutil.which, BROWSERS)), None),
     )
 
@@ -71,6 +76,10 @@ def _lacks_gpus(machine: Hardware, count: int = 1) -> str | None:
     return f"needs {count} {'GPU' if count == 1 else 'GPUs'}, torch can use {machine.gpus}"
 
 
+def _lacks_nccl(machine: Hardware, count: int = 2) -> str | None:
+    return _lacks_gpus(machine, count) or (None if machine.nccl else "needs a torch with NCCL")
+
+
 def _lacks_browser(machine: Hardware) -> str | None:
     return None if machine.browser else "needs Chromium"
 
@@ -93,6 +102,7 @@ def _lacks_proc(machine: Hardware) -> str | None:
 NEEDS: dict[str, Callable[..., str | None]] = {
     "processes": _lacks_gloo,
     "cuda": _lacks_gpus,
+    "nccl": _lacks_nccl,
     "browser": _lacks_browser,
     "loopback": _lacks_counter,
     "landlock": _lacks_landlock,
@@ -103,6 +113,7 @@ MARKERS = {
     "aside": "runs beside the others in make test-library; set by folder, see conftest.py",
     "processes": "starts real ranks on gloo",
     "cuda(count=1)": "needs that many CUDA devices",
+    "nccl(count=2)": "needs that many CUDA devices, and ranks on them over NCCL",
     "browser": "drives JupyterLab in a headless Chromium",
     "loopback": "reads the system's counter of loopback bytes (Linux)",
     "landlock": "shuts a process in by Landlock (Linux 5.13 and newer)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ import pytest
 from tests.hardware import BROWSERS, Hardware, hardware, listed_gpus
 
 ROOT = Path(__file__).parent.parent
-BARE = Hardware(gpus=0, gloo=True, browser=None)
-RICH = Hardware(gpus=2, gloo=True, browser="/opt/chromium")
+BARE = Hardware(gpus=0, nccl=False, gloo=True, browser=None)
+RICH = Hardware(gpus=2, nccl=True, gloo=True, browser="/opt/chromium")
 SUITE = """
     import pytest
 
@@ -22,6 +23,9 @@ SUITE = """
 
     @pytest.mark.cuda(count=3)
     def test_on_three_gpus(): pass
+
+    @pytest.mark.nccl
+    def test_on_ranks_over_nccl(): pass
 
     @pytest.mark.browser
     def test_in_browser(): pass
@@ -44,13 +48,14 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 def test_what_a_bare_machine_lacks_is_skipped_and_told(suite: pytest.Pytester) -> None:
     suite.makepyfile(SUITE)
     result = suite.runpytest_inprocess()
-    result.assert_outcomes(passed=1, skipped=3, deselected=1)
+    result.assert_outcomes(passed=1, skipped=4, deselected=1)
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(
         [
-            "this machine: 0 GPUs, gloo, no browser; so 3 skips are expected",
+            "this machine: 0 GPUs, gloo, no browser; so 4 skips are expected",
             "skipped  *1  needs 1 GPU, torch can use 0",
             "skipped  *1  needs 3 GPUs, torch can use 0",
+            "skipped  *1  needs 2 GPUs, torch can use 0",
             "skipped  *1  needs Chromium",
             "left out *1  of the second tier (make test-full runs them)",
         ]
@@ -62,19 +67,28 @@ def test_what_a_rich_machine_has_is_run(
 ) -> None:
     monkeypatch.setattr("tests.accounting.hardware", lambda: RICH)
     suite.makepyfile(SUITE)
-    suite.runpytest_inprocess().assert_outcomes(passed=3, skipped=1, deselected=1)
+    suite.runpytest_inprocess().assert_outcomes(passed=4, skipped=1, deselected=1)
+
+
+def test_ranks_over_nccl_need_a_torch_that_has_it(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.accounting.hardware", lambda: replace(RICH, nccl=False))
+    suite.makepyfile(SUITE)
+    result = suite.runpytest_inprocess()
+    result.stdout.fnmatch_lines(["skipped  *1  needs a torch with NCCL"])
 
 
 def test_full_runs_the_second_tier(suite: pytest.Pytester) -> None:
     suite.makepyfile(SUITE)
-    suite.runpytest_inprocess("--full", "-m", "slow").assert_outcomes(passed=1, deselected=4)
+    suite.runpytest_inprocess("--full", "-m", "slow").assert_outcomes(passed=1, deselected=5)
 
 
 def test_what_the_command_line_leaves_out_is_counted_apart(suite: pytest.Pytester) -> None:
     suite.makepyfile(SUITE)
     result = suite.runpytest_inprocess("-k", "plain")
     result.stdout.fnmatch_lines(
-        ["left out *3  by -m, -k or --deselect on the command line", "left out *1  of the second*"]
+        ["left out *4  by -m, -k or --deselect on the command line", "left out *1  of the second*"]
     )
 
 

@@ -46,7 +46,7 @@ def test_gloo_records_what_the_virtual_world_records(gloo: World, program: Progr
     assert real == virtual
 
 
-@pytest.mark.cuda(2)
+@pytest.mark.nccl
 def test_nccl_records_what_the_virtual_world_records(nccl: World) -> None:
     for name, program in PROGRAMS.items():
         assert communication(nccl, program) == communication(World(2), program), name

@@ -47,7 +47,7 @@ def test_ranks_that_share_a_gpu_decode_as_exactly_as_one(method: str, new: int) 
         assert_near_one_device(world.run(on_gpu, problem(new), method), problem(new))
 
 
-@pytest.mark.cuda(count=2)
+@pytest.mark.nccl
 @every_method
 @pytest.mark.parametrize("new", [1, 3])
 def test_a_gpu_a_rank_decodes_as_exactly_as_one(method: str, new: int) -> None:

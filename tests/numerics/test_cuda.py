@@ -23,10 +23,10 @@ def on_gpu(given: Case) -> Case:
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "diagonal"])
 @pytest.mark.parametrize(("queries", "keys"), [(70, 70), (70, 33), (33, 70), (7, 300)])
 @pytest.mark.parametrize("kv_heads", [1, 8])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "fp16"])
 def test_a_kernel_agrees_with_float64(
-    kernel: str, causal: bool, queries: int, keys: int, kv_heads: int
+    kernel: str, causal: bool, queries: int, keys: int, kv_heads: int, dtype: torch.dtype
 ) -> None:
-    dtype = torch.bfloat16
     sizes = {"heads": 8, "kv_heads": kv_heads, "queries": queries, "keys": keys}
     given = on_gpu(case(head_dim=64, dtype=dtype, **sizes))
     q, k, v, dout = given

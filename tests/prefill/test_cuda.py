@@ -38,7 +38,7 @@ def test_ranks_that_share_a_gpu_are_as_exact_as_one(method: Attend) -> None:
         assert_near_one_device(world.run(step_on_gpu, method, problem()), problem())
 
 
-@pytest.mark.cuda(count=2)
+@pytest.mark.nccl
 @every_method
 def test_a_gpu_a_rank_is_as_exact_as_one(method: Attend) -> None:
     with World(2, backend="nccl") as world:

@@ -147,7 +147,7 @@ def exchange_on_gpu() -> None:
     y + 1
 
 
-@pytest.mark.cuda(2)
+@pytest.mark.nccl
 def test_ranks_on_gpus_record_times_of_their_streams() -> None:
     with World(2, backend="nccl") as world:
         world.run(exchange_on_gpu)

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from ringlab.world.errors import HungRank
 from ringlab.world.processes import ProcessRunner
 
-two_gpus = pytest.mark.cuda(2)
+two_gpus = pytest.mark.nccl
 
 
 @pytest.fixture(scope="module")
