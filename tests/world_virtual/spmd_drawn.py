@@ -29,7 +29,9 @@ def steps(draw: st.DrawFn) -> Step:
 
 @st.composite
 def programs(draw: st.DrawFn, swaps: int) -> Program:
-    """Up to six steps; up to `swaps` ranks make two of them in another order."""
-    chosen = draw(st.lists(steps(), min_size=1, max_size=6))
-    swap = st.tuples(st.integers(0, 3), st.integers(0, 4))
-    return Program(tuple(chosen), tuple(draw(st.lists(swap, max_size=swaps))))
+    """Up to six steps; some ranks, `swaps` at most, make two of them in another order."""
+    chosen = draw(st.lists(steps(), min_size=2 if swaps else 1, max_size=6))
+    if not swaps:
+        return Program(tuple(chosen))
+    swap = st.tuples(st.integers(0, 3), st.integers(0, len(chosen) - 2))
+    return Program(tuple(chosen), tuple(draw(st.lists(swap, min_size=1, max_size=swaps))))
