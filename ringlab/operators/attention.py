@@ -11,7 +11,7 @@ Dao, FlashAttention-2, arXiv:2307.08691, section 4.1 (FLOPs forward; backward is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -73,43 +73,59 @@ def attend_backward(args: Sequence[Any], kwargs: Mapping[str, Any], result: Any)
                           written=size(result))  # fmt: skip
 
 
-def _flag(args: Sequence[Any], kwargs: Mapping[str, Any], place: int) -> bool:
-    value = args[place] if len(args) > place else kwargs.get("is_causal", False)
-    return bool(value)
+def fused(operator: Any) -> Formula:
+    """Formula of a fused forward of torch; what an added mask excludes is counted all the same."""
+    argument = _arguments(operator)
+
+    def formula(args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work:
+        q, k, v = args[:3]
+        read = size(q, k, v, *(argument(name, args, kwargs) for name in _ADDED))
+        causal = bool(argument("is_causal", args, kwargs))
+        return attention_work("attention", q, k, None, causal, products=2, read=read,
+                              written=size(result[:2]))  # fmt: skip
+
+    return formula
 
 
-def fused(args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work:
-    """A fused forward of torch: (q, k, v, dropout_p, is_causal); an added mask is not a count."""
-    q, k, v = args[:3]
-    mask = kwargs.get("attn_mask")
-    return attention_work("attention", q, k, None, _flag(args, kwargs, 4), products=2,
-                          read=size(q, k, v, mask), written=size(result[:2]))  # fmt: skip
+def fused_backward(operator: Any) -> Formula:
+    """Formula of a fused backward of torch: (dout, q, k, v, …)."""
+    argument = _arguments(operator)
+
+    def formula(args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work:
+        q, k = args[1:3]
+        rest = (argument(name, args, kwargs) for name in ("out", "logsumexp", *_ADDED))
+        causal = bool(argument("is_causal", args, kwargs))
+        return attention_work("attention backward", q, k, None, causal, products=5,
+                              read=size(args[:4], *rest), written=size(result))  # fmt: skip
+
+    return formula
 
 
-def fused_with_bias(args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work:
-    """A fused forward of torch that takes (q, k, v, bias, …) and is_causal by place or name."""
-    q, k, v = args[:3]
-    bias = args[3] if len(args) > 3 else None
-    causal = kwargs.get("is_causal", args[6] if len(args) > 6 else False)
-    return attention_work("attention", q, k, None, bool(causal), products=2,
-                          read=size(q, k, v, bias), written=size(result[:2]))  # fmt: skip
+_ADDED = ("attn_mask", "attn_bias")
+"""What torch calls a tensor that is added to the scores."""
 
 
-def fused_backward(args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Work:
-    """The fused CPU backward: (dout, q, k, v, out, lse, dropout_p, is_causal)."""
-    q, k = args[1:3]
-    mask = kwargs.get("attn_mask")
-    return attention_work("attention backward", q, k, None, _flag(args, kwargs, 7), products=5,
-                          read=size(args[:6], mask), written=size(result))  # fmt: skip
+def _arguments(operator: Any) -> Callable[[str, Sequence[Any], Mapping[str, Any]], Any]:
+    """Look up an argument of a call by its name, given by place or by name; None without it."""
+    places = {x.name: place for place, x in enumerate(operator.default._schema.arguments)}
+
+    def argument(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        place = places.get(name, len(args))
+        return args[place] if place < len(args) else kwargs.get(name)
+
+    return argument
 
 
 FORMULAS: dict[Any, Formula] = {
     ops.attend: attend,
     ops.attend_backward: attend_backward,
-    _aten._scaled_dot_product_flash_attention_for_cpu: fused,
-    _aten._scaled_dot_product_flash_attention: fused,
-    _aten._scaled_dot_product_efficient_attention: fused_with_bias,
-    _aten._scaled_dot_product_cudnn_attention: fused_with_bias,
-    _aten._scaled_dot_product_fused_attention_overrideable: fused_with_bias,
-    _aten._scaled_dot_product_flash_attention_for_cpu_backward: fused_backward,
 }
+for _name in (
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_fused_attention_overrideable",
+):
+    for _operator, _formula in ((_name, fused), (_name + "_backward", fused_backward)):
+        FORMULAS[getattr(_aten, _operator)] = _formula(getattr(_aten, _operator))

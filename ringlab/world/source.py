@@ -94,6 +94,17 @@ def current_site() -> Site:
     return site_of(sys._getframe(1))
 
 
+def site_in_rank() -> Site:
+    """The same in a process that is one rank and nothing else, in whatever thread.
+
+    A backward on a GPU runs in a thread of autograd's, where the line that led to it is not on
+    the stack: the main thread waits at it.
+    """
+    site = site_of(sys._getframe(1))
+    main = threading.main_thread().ident
+    return site_of_thread(main) if site is UNKNOWN and main is not None else site
+
+
 def site_of_thread(ident: int) -> Site:
     """The line at which another thread stands."""
     return site_of(sys._current_frames().get(ident))

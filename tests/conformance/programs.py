@@ -30,9 +30,8 @@ def training(method: Attend, causal: bool) -> dict[str, Program]:
     }
 
 
-def generate(method: str, block: int) -> list[Tensor]:
-    """A prompt, then four tokens one by one."""
-    given = decode.sequence(LENGTH, 1, dtype=torch.float32)
+def generate(method: str, block: int, given: decode.Sequence) -> list[Tensor]:
+    """A prompt, which arrives on the rank's device, then four tokens one by one."""
     cache = decode.filled(given, layout=decode.Interleaved(block))
     token = given.k[:, :, :1], given.v[:, :, :1]
     outs = []
@@ -51,7 +50,9 @@ for _method in PREFILL:
     )
 for _name in decode.METHODS:
     for _block in (1, 4):
-        PROGRAMS[f"decode {_name} in blocks of {_block}"] = partial(generate, _name, _block)
+        PROGRAMS[f"decode {_name} in blocks of {_block}"] = partial(
+            generate, _name, _block, decode.sequence(LENGTH, 1, dtype=torch.float32)
+        )
 
 
 def large(batch: int, length: int) -> Inputs:

@@ -12,6 +12,7 @@ import torch.distributed._functional_collectives as funcol
 from ringlab import World
 from ringlab.calls import exchange
 from tests.conformance.programs import communication
+from tests.gpu.places import ON_GPUS, Ranks
 
 pytestmark = [
     pytest.mark.processes,
@@ -26,27 +27,35 @@ def gloo() -> Iterator[World]:
         yield world
 
 
+def split(rank: int, size: int) -> tuple[list[int], list[int]]:
+    """Rows that a rank receives from and sends to each, in an exchange in which rank r gets r+1."""
+    return [rank + 1] * size, [other + 1 for other in range(size)]
+
+
 def operators() -> None:
     """What the Python functions call; they themselves load the compiler, which takes seconds."""
     ops, name = torch.ops._c10d_functional, dist.group.WORLD.group_name
-    rank, x = dist.get_rank(), torch.ones(6, 2)
+    rank, size = dist.get_rank(), dist.get_world_size()
+    received, sent = split(rank, size)
+    x = torch.ones(sum(sent), 2)
     for result in (
         ops.all_reduce(x, "max", name),
         ops.all_reduce_(x.clone(), "sum", name),
-        ops.all_gather_into_tensor(x, SIZE, name),
-        ops.reduce_scatter_tensor(x, "sum", SIZE, name),
-        ops.all_to_all_single(x, [rank + 1] * SIZE, [1, 2, 3], name),
+        ops.all_gather_into_tensor(x, size, name),
+        ops.reduce_scatter_tensor(torch.ones(size, 2), "sum", size, name),
+        ops.all_to_all_single(x, received, sent, name),
         ops.broadcast(x, 1, name),
     ):
         ops.wait_tensor(result)
 
 
 def one_by_one() -> None:
-    rank, world = dist.get_rank(), dist.group.WORLD
+    rank, size, world = dist.get_rank(), dist.get_world_size(), dist.group.WORLD
+    received, sent = split(rank, size)
     funcol.all_reduce(torch.ones(2), "max", world).wait()
     funcol.all_gather_tensor(torch.ones(2, 5), 0, world).wait()
-    funcol.reduce_scatter_tensor(torch.ones(6, 5), "sum", 0, world).wait()
-    funcol.all_to_all_single(torch.ones(6), [rank + 1] * SIZE, [1, 2, 3], world).wait()
+    funcol.reduce_scatter_tensor(torch.ones(2 * size, 5), "sum", 0, world).wait()
+    funcol.all_to_all_single(torch.ones(sum(sent)), received, sent, world).wait()
     funcol.broadcast(torch.ones(2), 1, world).wait()
 
 
@@ -64,13 +73,14 @@ def in_a_group() -> None:
 
 
 def through_autograd() -> None:
-    x = torch.ones(6).requires_grad_()
+    x = torch.ones(2 * dist.get_world_size()).requires_grad_()
     y = funcol.reduce_scatter_tensor_autograd(x, "sum", 0, dist.group.WORLD)
     (y * torch.arange(2.0)).sum().backward()
 
 
 def several() -> None:
-    xs, world = [torch.ones(3), torch.ones(6)], dist.group.WORLD
+    size, world = dist.get_world_size(), dist.group.WORLD
+    xs = [torch.ones(size), torch.ones(2 * size)]
     for results in (
         funcol.all_reduce_coalesced(xs, "sum", world),
         funcol.all_gather_into_tensor_coalesced(xs, world),
@@ -82,7 +92,7 @@ def several() -> None:
 
 def mixed_with_others() -> None:
     y = funcol.all_reduce(torch.ones(4), "sum", dist.group.WORLD)
-    exchange.all_gather(torch.ones(3 * SIZE), torch.ones(3), dist.group.WORLD)
+    exchange.all_gather(torch.ones(3 * dist.get_world_size()), torch.ones(3), dist.group.WORLD)
     y.wait()
 
 
@@ -109,6 +119,14 @@ def test_gloo_records_what_the_virtual_world_records(gloo: World, program) -> No
     real = communication(gloo, program)
     assert real == communication(World(SIZE), program)
     assert real.count("collective") >= 2
+
+
+@pytest.mark.parametrize("place", ON_GPUS)
+def test_ranks_on_gpus_record_what_the_virtual_world_records(place: Ranks) -> None:
+    with place.start() as world:
+        for program in (operators, one_by_one, several, through_autograd, mixed_with_others):
+            real, virtual = (communication(w, program) for w in (world, World(world.size)))
+            assert real == virtual, program.__name__
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import pytest
 
 from ringlab import World
 from tests.conformance.programs import PROGRAMS, Program, communication
+from tests.gpu.places import ON_GPUS, Ranks
 
 SIZE = 3
 
@@ -17,12 +18,6 @@ every_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRA
 @pytest.fixture(scope="module")
 def gloo() -> Iterator[World]:
     with World(SIZE, backend="gloo", threads=1) as world:
-        yield world
-
-
-@pytest.fixture(scope="module")
-def nccl() -> Iterator[World]:
-    with World(2, backend="nccl") as world:
         yield world
 
 
@@ -46,7 +41,9 @@ def test_gloo_records_what_the_virtual_world_records(gloo: World, program: Progr
     assert real == virtual
 
 
-@pytest.mark.nccl
-def test_nccl_records_what_the_virtual_world_records(nccl: World) -> None:
-    for name, program in PROGRAMS.items():
-        assert communication(nccl, program) == communication(World(2), program), name
+@pytest.mark.parametrize("place", ON_GPUS)
+def test_ranks_on_gpus_record_what_the_virtual_world_records(place: Ranks) -> None:
+    with place.start() as world:
+        for name, program in PROGRAMS.items():
+            real = communication(world, program)
+            assert real == communication(World(world.size), program), name

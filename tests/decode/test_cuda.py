@@ -1,6 +1,8 @@
-"""On GPUs: every rank against float64 on one device, by the error ratio of 16-bit partials."""
+"""Real ranks against float64 and one device, by the error ratio of 16-bit; also on GPUs."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -10,14 +12,20 @@ from torch.nn.functional import scaled_dot_product_attention
 from ringlab import Interleaved, World, ZigZag, decode_attention
 from tests import oracle
 from tests.decode.cases import Sequence, cache_of, every_method, expected, place, sequence
+from tests.gpu.places import Ranks, every_place
 
 LIMIT = 1.5
 
 
-def on_gpu(given: Sequence, method: str) -> Tensor:
-    """Load a prompt, append the new tokens and attend, on this rank's GPU."""
+@pytest.fixture(scope="module")
+def world(place: Ranks) -> Iterator[World]:
+    with place.start() as world:
+        yield world
+
+
+def decode(given: Sequence, method: str) -> Tensor:
+    """Load a prompt, append the new tokens and attend, on the device on which it has arrived."""
     rank, size = place()
-    given = Sequence(*(x.cuda() for x in given))
     cache, length = cache_of(given, layout=Interleaved(2)), given.length - given.q.shape[2]
     parts = [ZigZag().shard(x[:, :, :length], rank, size) for x in given[1:]]
     cache.load(*parts, layout=ZigZag())
@@ -25,31 +33,17 @@ def on_gpu(given: Sequence, method: str) -> Tensor:
     return decode_attention(given.q, cache, method=method).cpu()
 
 
-def assert_near_one_device(outs: list[Tensor], given: Sequence) -> None:
-    exact, new = expected(given), given.q.shape[2]
-    mask = torch.arange(given.length - new, given.length)[:, None] >= torch.arange(given.length)
-    q, k, v = (x.cuda() for x in given)
-    single = scaled_dot_product_attention(q, k, v, attn_mask=mask.cuda(), enable_gqa=True)
-    for out in outs:
-        assert torch.equal(out, outs[0])
-        assert oracle.error(out, exact) <= LIMIT * oracle.error(single.cpu(), exact)
-
-
-def problem(new: int) -> Sequence:
-    return sequence(701, new, heads=8, kv_heads=2, head_dim=64, dtype=torch.bfloat16)
-
-
-@pytest.mark.cuda(count=1)
+@every_place
 @every_method
 @pytest.mark.parametrize("new", [1, 3])
-def test_ranks_that_share_a_gpu_decode_as_exactly_as_one(method: str, new: int) -> None:
-    with World(3, backend="nccl", share_gpu=True) as world:
-        assert_near_one_device(world.run(on_gpu, problem(new), method), problem(new))
-
-
-@pytest.mark.nccl
-@every_method
-@pytest.mark.parametrize("new", [1, 3])
-def test_a_gpu_a_rank_decodes_as_exactly_as_one(method: str, new: int) -> None:
-    with World(2, backend="nccl") as world:
-        assert_near_one_device(world.run(on_gpu, problem(new), method), problem(new))
+def test_ranks_decode_as_exactly_as_one_device(
+    world: World, place: Ranks, method: str, new: int
+) -> None:
+    given = sequence(701, new, heads=8, kv_heads=2, head_dim=64, dtype=torch.bfloat16)
+    mask = torch.arange(701 - new, 701)[:, None] >= torch.arange(701)
+    q, k, v, mask = (x.to(place.device) for x in (*given, mask))
+    single = scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True).cpu()
+    exact = expected(given)
+    outs = world.run(decode, given, method)
+    assert all(torch.equal(out, outs[0]) for out in outs)
+    assert oracle.error(outs[0], exact) <= LIMIT * oracle.error(single, exact)

@@ -40,7 +40,7 @@ EXERCISED_BY: dict[str, list[Callable[..., None]]] = {
         test_exact.test_all_ranks_come_to_the_same_bits_in_every_dtype,
     ],
     "CPU, CUDA and meta tensors": [
-        test_cuda.test_ranks_that_share_a_gpu_decode_as_exactly_as_one,
+        test_cuda.test_ranks_decode_as_exactly_as_one_device,
         test_modes.test_the_same_happens_with_data_and_without,
         test_processes.test_real_ranks_compute_the_bits_of_virtual_ones,
     ],

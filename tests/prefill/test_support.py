@@ -38,8 +38,7 @@ EXERCISED_BY: dict[str, list[Callable[..., None]]] = {
         test_inputs.test_report_b12_outputs_and_gradients_have_the_dtype_of_the_inputs,
     ],
     "CPU, CUDA and meta tensors": [
-        test_cuda.test_ranks_that_share_a_gpu_are_as_exact_as_one,
-        test_cuda.test_a_gpu_a_rank_is_as_exact_as_one,
+        test_cuda.test_ranks_are_as_exact_as_one_device,
         test_meta.test_the_same_messages_are_sent_with_data_and_without,
     ],
     "sub-groups": [test_groups.test_report_g1_g4_each_ring_computes_its_own_sequence],

@@ -23,7 +23,7 @@ from tests.world_processes.observe import eventually
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
 BACK = 3.0  # seconds from the kill to the error
-LATEST = 0.4  # seconds into a run that a kill may come
+SOONEST, LATEST = 0.05, 0.4  # seconds into a run at which a kill may come
 AFTER = 12  # hops of the run that follows
 
 
@@ -122,7 +122,9 @@ def test_a_killed_rank_ends_the_run_at_once_and_leaves_nothing(plan: tuple[World
         if program is None:
             os.kill(pids[rank], signal.SIGKILL)
         else:
-            took = seconds_until_error(world, program, rank, pids[rank], draw.uniform(0, LATEST))
+            took = seconds_until_error(
+                world, program, rank, pids[rank], draw.uniform(SOONEST, LATEST)
+            )
             assert took < BACK
         gone = pids if program else [pids[rank]]
         # a process whose first thread is gone may still hold its connections

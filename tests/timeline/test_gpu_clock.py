@@ -15,50 +15,15 @@ from ringlab.world.processes.entries import Entry
 from ringlab.world.processes.operations import Operation
 from ringlab.world.processes.recorder import Recorder
 from ringlab.world.source import Site
+from tests.gpu import pretended
+from tests.gpu.pretended import Stream
 
 SITE = Site("program.py", 7, "work")
 
 
-class Stream:
-    """A stream whose time passes when a test says so, and which can be behind."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.capturing = False
-        self.reached = float("inf")
-        self.broken = False
-
-
-class FakeEvent:
-    stream: Stream
-
-    def __init__(self, enable_timing: bool = False) -> None:
-        assert enable_timing
-
-    def record(self) -> None:
-        assert not self.stream.capturing
-        self.at = self.stream.now
-
-    def query(self) -> bool:
-        if self.stream.broken:
-            raise RuntimeError("CUDA error: device-side assert triggered")
-        return self.at <= self.stream.reached
-
-    def synchronize(self) -> None:
-        pass
-
-    def elapsed_time(self, other: FakeEvent) -> float:
-        return (other.at - self.at) * 1e3
-
-
 @pytest.fixture
 def stream(monkeypatch: pytest.MonkeyPatch) -> Stream:
-    made = Stream()
-    monkeypatch.setattr(FakeEvent, "stream", made, raising=False)
-    monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: None)
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: made.capturing)
-    return made
+    return pretended.stream(monkeypatch)
 
 
 def entry() -> Entry:

@@ -27,9 +27,12 @@ from ringlab.world.processes.clocks import Clock, HostClock
 from ringlab.world.processes.entries import Entry
 from ringlab.world.processes.operations import understand
 from ringlab.world.processes.recorder import Recorder
-from ringlab.world.source import current_site
+from ringlab.world.source import site_in_rank
 
 _BATCH = inspect.unwrap(dist.batch_isend_irecv).__code__
+
+DEPTH = 32
+"""Frames between ``batch_isend_irecv`` and the group: each mode of torch's around adds three."""
 
 LEFTOVERS = 4
 """Lines of the program that a warning names for each rank."""
@@ -77,7 +80,7 @@ class Journal:
         ranks = tuple(dist.get_process_group_ranks(group))
         operation = understand(method, args, group.rank(), group.size())
         launch = self._launch(sys._getframe(1))
-        entry = Entry(operation, ranks, next(self._serial), launch, current_site())
+        entry = Entry(operation, ranks, next(self._serial), launch, site_in_rank())
         for older in list(self._open.values()):
             if older.gpu_work is None or not older.finished:
                 break
@@ -216,7 +219,7 @@ class Journal:
 
     def _launch(self, frame: FrameType | None) -> int:
         """The launch that an operation belongs to: one for a whole ``batch_isend_irecv``."""
-        for _ in range(8):
+        for _ in range(DEPTH):
             if frame is None:
                 break
             if frame.f_code is _BATCH:

@@ -80,7 +80,7 @@ def _one_to_all(name: str) -> Callable[[Sequence[Any], int], Call]:
 def _chunks(whole: Tensor, members: int) -> list[Tensor]:
     size = whole.numel() // members
     flat = whole.detach().reshape(-1)
-    return [flat[i * size : (i + 1) * size] for i in range(members)]
+    return [flat.narrow(0, i * size, size) for i in range(members)]
 
 
 def _split(whole: Tensor, sizes: list[int] | None, members: int) -> list[Tensor]:

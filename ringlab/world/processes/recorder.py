@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ringlab.timeline import Event, EventKind, current_label
+from ringlab.timeline import Event, EventKind
+from ringlab.timeline.regions import current_label, labels_of_thread
 from ringlab.world.processes.clocks import Clock
 from ringlab.world.processes.entries import Entry
-from ringlab.world.source import Site, current_site, site_of
+from ringlab.world.source import Site, site_in_rank, site_of
 
 EVENT_LIMIT = 100_000
 """Events a rank keeps in one run; a long training run would fill the memory with them."""
@@ -68,8 +69,9 @@ class Recorder:
         self.begin()
 
     def begin(self) -> None:
-        """Forget the last run."""
+        """Forget the last run; called where the program will be."""
         self.truncated = False
+        self._labels = labels_of_thread()
         self._notes: list[_Note] = []
         self._of: dict[Entry, _Note] = {}
         self._began: Any = None
@@ -96,7 +98,7 @@ class Recorder:
         now = self.clock.mark()
         if self._computes_since is not None:
             since, self._computes_since = self._computes_since, None
-            self._add(_Note("compute", None, self._computes_at, current_label(), since, now))
+            self._add(_Note("compute", None, self._computes_at, self._label(), since, now))
         return now
 
     def boundary(self) -> None:
@@ -106,7 +108,7 @@ class Recorder:
 
     def issue(self, entry: Entry, at: Any) -> None:
         """Note an operation, which began at a mark."""
-        note = _Note(entry.operation.kind, entry, entry.site, current_label(), at)
+        note = _Note(entry.operation.kind, entry, entry.site, self._label(), at)
         if self._add(note):
             self._of[entry] = note
 
@@ -118,8 +120,8 @@ class Recorder:
 
     def waits(self, entries: Sequence[Entry]) -> list[Any]:
         """Note that the rank waits from now on; give the notes to `waited`."""
-        now, site = self.interrupt(), current_site()
-        notes = [_Note("wait", entry, site, current_label(), now) for entry in entries]
+        now, site = self.interrupt(), site_in_rank()
+        notes = [_Note("wait", entry, site, self._label(), now) for entry in entries]
         return [note for note in notes if self._add(note)]
 
     def waited(self, notes: Sequence[Any]) -> None:
@@ -140,6 +142,10 @@ class Recorder:
         began = None if self._began is None else self.clock.seconds(self._began)
         events = [event for note in list(self._notes) if (event := self._event(note)) is not None]
         return Recording(events, began, self.truncated)
+
+    def _label(self) -> str:
+        """The innermost region; in a thread of autograd's that has none, the program's."""
+        return current_label() or (self._labels[-1] if self._labels else "")
 
     def _add(self, note: _Note) -> bool:
         if len(self._notes) >= EVENT_LIMIT:
