@@ -13,31 +13,28 @@ from ringlab.commands import doctor
 from ringlab.commands.findings import Status
 from ringlab.numerics import cuda, kernels
 from ringlab.numerics.fused import cuda_problem
+from tests.gpu import pretended
 
 
-@pytest.fixture
-def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """A GPU as torch would describe it; what a test sets on it, torch says."""
-    made = SimpleNamespace(capability=(9, 0), cudnn=91900, hip=None)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *_: made.capability)
-    monkeypatch.setattr(torch.backends.cudnn, "version", lambda: made.cudnn)
-    monkeypatch.setattr(torch.version, "hip", None)
+@pytest.fixture(autouse=True)
+def asked_anew() -> Iterator[None]:
+    """Let no test see what another one's card was like."""
     cuda.prefers_cudnn.cache_clear()
-    yield made
+    yield
     cuda.prefers_cudnn.cache_clear()
 
 
-def test_an_old_gpu_is_refused_in_words(card: SimpleNamespace) -> None:
+def test_an_old_gpu_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretended.card(monkeypatch)
     assert cuda_problem((8, 0)) is None
-    card.capability = (7, 5)
+    pretended.card(monkeypatch, capability=(7, 5))
     assert cuda_problem((8, 0)) == "it needs compute capability 8.0; this GPU has 7.5"
 
 
-def test_an_old_cudnn_is_refused_in_words(card: SimpleNamespace) -> None:
+def test_an_old_cudnn_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretended.card(monkeypatch)
     assert cuda.CudaCudnn().missing() is None
-    card.cudnn = 8907
+    pretended.card(monkeypatch, cudnn=8907)
     assert cuda.CudaCudnn().missing() == "it needs cuDNN 9; this torch has 8907"
 
 
@@ -47,9 +44,12 @@ def test_an_old_cudnn_is_refused_in_words(card: SimpleNamespace) -> None:
      ((9, 0), 91500, False), ((9, 0), None, False)],
 )  # fmt: skip
 def test_cudnn_comes_first_where_it_is_faster_and_right(
-    card: SimpleNamespace, capability: tuple[int, int], version: int | None, preferred: bool
+    monkeypatch: pytest.MonkeyPatch,
+    capability: tuple[int, int],
+    version: int | None,
+    preferred: bool,
 ) -> None:
-    card.capability, card.cudnn = capability, version
+    pretended.card(monkeypatch, capability, version)
     assert cuda.prefers_cudnn() == preferred
     like = SimpleNamespace(device=torch.device("cuda"), dtype=torch.bfloat16)
     names = [kernel.name for kernel in kernels._by_preference(like, like, False)]
@@ -68,9 +68,9 @@ def test_cudnn_refuses_a_single_key_and_deterministic_mode() -> None:
         torch.use_deterministic_algorithms(False)
 
 
-def test_every_gpu_is_told_with_its_memory(
-    card: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_gpu_is_told_with_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretended.card(monkeypatch)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     one = SimpleNamespace(major=9, minor=0, name="A GPU", total_memory=80 << 30)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: one)
     assert host.gpus() == [host.Gpu(i, "A GPU", 80 << 30, "9.0") for i in (0, 1)]

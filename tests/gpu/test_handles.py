@@ -13,27 +13,14 @@ from ringlab.world.processes.entries import Entry
 from ringlab.world.processes.operations import Operation
 from ringlab.world.processes.staging import BACKEND, StagedGroup, StagedWork
 from ringlab.world.source import Site
-
-
-class Event:
-    """A mark in a stream that the GPU has reached when a test says so."""
-
-    reached = False
-
-    def record(self) -> None:
-        self.recorded = True
-
-    def query(self) -> bool:
-        assert self.recorded
-        return Event.reached
+from tests.gpu import pretended
 
 
 @pytest.fixture
-def stream(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    made = SimpleNamespace(capturing=False)
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: made.capturing)
-    monkeypatch.setattr(Event, "reached", False)
+def stream(monkeypatch: pytest.MonkeyPatch) -> pretended.Stream:
+    """A stream that is behind all that is recorded on it."""
+    made = pretended.stream(monkeypatch)
+    made.reached = -1.0
     return made
 
 
@@ -48,25 +35,27 @@ def issued(journal: last_op.Journal) -> Entry:
     return entry
 
 
-def test_a_blocking_call_is_not_over_before_the_gpu_has_reached_it(stream: SimpleNamespace) -> None:
+def test_a_blocking_call_is_not_over_before_the_gpu_has_reached_it(
+    stream: pretended.Stream,
+) -> None:
     journal = last_op.Journal()
     entry = issued(journal)
     assert not entry.finished
     assert "all_reduce over ranks [0, 1]" in journal.in_words()
     assert journal.in_words().startswith("not finished")
-    Event.reached = True
+    stream.reached = stream.now
     assert entry.finished
     assert journal.in_words().startswith("last finished")
 
 
-def test_while_a_graph_is_captured_nothing_is_asked_of_the_stream(stream: SimpleNamespace) -> None:
+def test_while_a_graph_is_captured_nothing_is_asked_of_the_stream(stream: pretended.Stream) -> None:
     stream.capturing = True
     journal = last_op.Journal()
     assert issued(journal).gpu_work is None
     assert journal.in_words().startswith("last finished")
 
 
-def test_a_handle_is_asked_whether_the_gpu_is_done(stream: SimpleNamespace) -> None:
+def test_a_handle_is_asked_whether_the_gpu_is_done(stream: pretended.Stream) -> None:
     entry = issued(last_op.Journal())
     entry.gpu_work = SimpleNamespace(is_completed=lambda: False)
     assert not entry.finished
