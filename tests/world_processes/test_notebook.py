@@ -129,8 +129,9 @@ def test_the_stop_button_ends_a_hang_with_a_report_and_the_next_cell_works(kerne
     said = kernel.run(
         """
         def endless():
-            print("here we go")
             if dist.get_rank() == 1:
+                time.sleep(2.0)  # by then the others stand in the barrier
+                print("here we go")
                 while True:
                     pass
             dist.barrier()
@@ -142,7 +143,7 @@ def test_the_stop_button_ends_a_hang_with_a_report_and_the_next_cell_works(kerne
     assert time.monotonic() - asked[0] < 5
     assert said.error == "RunInterrupted"
     assert said.traceback.startswith("KeyboardInterrupt: ")
-    assert "rank 0 stood at cell line 6 in endless: `dist.barrier()`" in said.traceback
+    assert "rank 0 stood at cell line 7 in endless: `dist.barrier()`" in said.traceback
     assert "rank 1 stood at cell line" in said.traceback
     assert kernel.run("world.run(dist.get_rank)").text == "[0, 1, 2]"
 
