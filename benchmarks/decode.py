@@ -11,48 +11,34 @@ the number of cores.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import torch
 
+from benchmarks import program
+from benchmarks.stored import Data
 from ringlab import World, host
 from ringlab.bench.decode import DecodeProblem
 from ringlab.bench.machine import facts
 from ringlab.bench.rows import DEADLINE, decode_rows
 
-STORED = Path(__file__).parent / "results" / "decode.json"
 WORLD_SIZES = (2, 4)
 LENGTHS = (8192, 32768, 131072, 262144)
 
 
 def main() -> int:
     """Run it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.decode", description=__doc__)
+    return program.run("decode", __doc__, measured, tables, _add_options)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
-    parser.add_argument("--json", type=Path, default=STORED)
-    parser.add_argument("--print", action="store_true", help="measure nothing")
-    chosen = parser.parse_args()
-    if not chosen.print:
-        data = measured(chosen.rounds, chosen.lengths)
-        chosen.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    print(tables(stored(chosen.json)))
-    return 0
 
 
-def stored(path: Path = STORED) -> dict[str, Any]:
-    """Read what was measured."""
-    data: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return data
-
-
-def measured(rounds: int, lengths: Sequence[int]) -> dict[str, Any]:
+def measured(chosen: argparse.Namespace) -> Data:
     """Measure every length on every number of ranks, in bfloat16."""
-    machine = {**facts(), "rounds": rounds}
+    machine = {**facts(), "rounds": chosen.rounds}
     rows = []
     for size in WORLD_SIZES:
         threads = min(size, host.cores())
@@ -60,16 +46,16 @@ def measured(rounds: int, lengths: Sequence[int]) -> dict[str, Any]:
             World(size, backend="gloo", threads=1, timeout=DEADLINE) as ranks,
             World(1, backend="gloo", threads=threads, timeout=DEADLINE) as alone,
         ):
-            for length in lengths:
+            for length in chosen.lengths:
                 problem = DecodeProblem(length, 32, 8, 128, torch.bfloat16)
                 rows += [
                     {"ranks": size, "threads_alone": threads, **row.flat()}
-                    for row in decode_rows(problem, ranks, alone, rounds)
+                    for row in decode_rows(problem, ranks, alone, chosen.rounds)
                 ]
     return {"machine": machine, "rows": rows}
 
 
-def tables(data: dict[str, Any]) -> str:
+def tables(data: Data) -> str:
     """Write what was measured as Markdown."""
     lines = [
         "| tokens | ranks | ringlab, CPU ms (wall ms) | one process | ratio of CPU, of wall |",

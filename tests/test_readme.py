@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.testing.compare import calculate_rms
 from PIL import Image
 
+from benchmarks import stored
 from ringlab.prefill import SUPPORT
 from tools import readme
 
@@ -22,7 +23,7 @@ def test_the_table_of_support_is_that_of_the_library():
 def test_the_results_of_benchmarks_are_those_that_are_stored():
     text = readme.BENCHMARKS.read_text(encoding="utf-8")
     assert readme.with_benchmarks(text) == text
-    for library in readme.peers.stored()["libraries"]:
+    for library in stored.read(stored.path_of("peers"))["libraries"]:
         assert f"| {library['name']} |" in text
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import torch
 
 from benchmarks import decode as decoded
-from benchmarks.peers import results as peers
-from benchmarks.peers.table import summary, tables
+from benchmarks import messages, stored
+from benchmarks.peers import table as peers
 from ringlab import World, decode, ring_attention
 from ringlab.calls.support import Feature
 from ringlab.draw import Picture, draw_ring
@@ -52,8 +52,8 @@ def with_tables(readme: str) -> str:
             "support": support_table(SUPPORT),
             "decode support": support_table(decode.SUPPORT),
             "speed": speed.ratios_table(speed.rows()),
-            "peers": summary(peers.stored()),
-            "decode": decoded.tables(decoded.stored()),
+            "peers": peers.summary(_stored("peers")),
+            "decode": decoded.tables(_stored("decode")),
             "lessons": lessons_table(),
         },
     )
@@ -62,8 +62,17 @@ def with_tables(readme: str) -> str:
 def with_benchmarks(page: str) -> str:
     """The README of the benchmarks with all that is stored of them."""
     return _filled(
-        page, {"peers": tables(peers.stored()), "decode": decoded.tables(decoded.stored())}
+        page,
+        {
+            "peers": peers.tables(_stored("peers")),
+            "decode": decoded.tables(_stored("decode")),
+            "messages": messages.tables(_stored("messages")),
+        },
     )
+
+
+def _stored(name: str) -> stored.Data:
+    return stored.read(stored.path_of(name))
 
 
 def _filled(text: str, blocks: Mapping[str, str]) -> str:

@@ -16,10 +16,15 @@ def finish(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def seconds(
-    step: Callable[[], object], device: str, steps: int, *, together: bool = False
-) -> float:
-    """Give the mean time of some steps in a row, after one that nobody counts.
+def reading(
+    step: Callable[[], object],
+    device: str,
+    steps: int,
+    *,
+    together: bool = False,
+    one_by_one: bool = False,
+) -> Reading:
+    """Read the mean time of some steps in a row, after one that nobody counts.
 
     Parameters
     ----------
@@ -29,11 +34,14 @@ def seconds(
         How many.
     together : bool
         Whether all ranks run this and begin together.
+    one_by_one : bool
+        Whether each step is over before the next is asked for, as where the next needs its
+        result: latency instead of throughput.
 
     Returns
     -------
-    float
-        Seconds.
+    Reading
+        Wall time; what the host computed meanwhile is not told.
     """
     step()
     finish(device)
@@ -43,12 +51,7 @@ def seconds(
     with Stopwatch() as watch:
         for _ in range(steps):
             step()
+            if one_by_one:
+                finish(device)
         finish(device)
-    return watch.reading.wall / steps
-
-
-def reading(
-    step: Callable[[], object], device: str, steps: int, *, together: bool = False
-) -> Reading:
-    """Read the same as `Reading`; what the host computed meanwhile is not told."""
-    return Reading(seconds(step, device, steps, together=together), 0.0)
+    return Reading(watch.reading.wall / steps, 0.0)

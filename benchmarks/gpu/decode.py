@@ -1,4 +1,7 @@
-"""One token against a cache on all devices: latency of the three methods."""
+"""One token against a cache on all devices: latency of the three methods.
+
+Each token is waited for, since the next one of a model would need it.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from typing import Any, get_args
 
 import torch
 
-from benchmarks.gpu.clock import seconds
+from benchmarks.gpu.clock import reading
 from benchmarks.gpu.scale import Scale
 from ringlab import ShardedKVCache, World, decode_attention
-from ringlab.bench.readings import Phases, Reading, interleave, over_ranks
+from ringlab.bench.readings import Phases, interleave, over_ranks
 from ringlab.decode.attention import Method
 
 METHODS = get_args(Method)
@@ -43,7 +46,8 @@ def rank_reads(method: Method, context: int, device: str, scale: Scale) -> Phase
         cache.append(*new)
     q = torch.randn(1, scale.heads, 1, scale.dim, dtype=kind, device=device)
     with torch.inference_mode():
-        mean = seconds(
-            lambda: decode_attention(q, cache, method=method), device, scale.steps, together=True
-        )
-    return {method: Reading(mean, 0.0)}
+        found = reading(
+            lambda: decode_attention(q, cache, method=method), device, scale.steps,
+            together=True, one_by_one=True,
+        )  # fmt: skip
+    return {method: found}

@@ -6,7 +6,8 @@ for another, too. On a CPU they are gloo's sends and receives, and ringlab's att
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import statistics
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -27,18 +28,24 @@ NO_KERNEL = ("memcpy", "memset")
 
 
 def run(world: World, device: str, scale: Scale) -> list[dict[str, Any]]:
-    """Profile a causal zig-zag ring, forward, on every rank.
+    """Profile a causal zig-zag ring, forward, on every rank, in several rounds.
 
     Returns
     -------
     list of dict
-        For each rank seconds of messages and of attention, and the share of the first that
-        lies under the second; None where no message was seen.
+        For each rank the medians of seconds of messages and of attention, and of the share of
+        the first that lies under the second; None where no message was seen.
     """
+    rounds = [world.run(rank_profiles, device, scale) for _ in range(scale.rounds)]
     return [
-        {"rank": rank, **hidden(messages, attention)}
-        for rank, (messages, attention) in enumerate(world.run(rank_profiles, device, scale))
+        {"rank": rank, **_medians([hidden(*one) for one in of_rank])}
+        for rank, of_rank in enumerate(zip(*rounds, strict=True))
     ]
+
+
+def _medians(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    found = {name: [row[name] for row in rows if row[name] is not None] for name in rows[0]}
+    return {name: statistics.median(values) if values else None for name, values in found.items()}
 
 
 def hidden(messages: list[Interval], attention: list[Interval]) -> dict[str, Any]:

@@ -14,6 +14,10 @@ from ringlab import World
 from ringlab.bench.machine import facts
 
 DEADLINE = 600.0
+TRY = (
+    "to try the program without a GPU, on tiny problems: "
+    "python -m benchmarks.gpu --device cpu --tiny"
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class Place:
                 "driver": _driver(),
                 "cuda": torch.version.cuda,
                 "nccl": _nccl(),
-                "peer_access": self.devices > 1 and torch.cuda.can_device_access_peer(0, 1),
+                "link": link(_nvidia_smi("topo", "-m")) if self.devices > 1 else None,
             }
         return found
 
@@ -72,21 +76,38 @@ def place(device: str | None) -> Place:
     if device == "cpu":
         return Place("cpu", 2, 2)
     if not gpus:
-        raise ValueError(
-            "torch can use no GPU here. To try the program without one, on tiny problems: "
-            "python -m benchmarks.gpu --device cpu --tiny"
-        )
+        raise ValueError(f"torch can use no GPU here; {TRY}")
     if gpus > 1 and not dist.is_nccl_available():
         raise ValueError("This torch has no NCCL, over which several GPUs talk; use one that has.")
     return Place("cuda", max(2, gpus), gpus)
 
 
+def link(matrix: str) -> str:
+    """Read what connects the first two GPUs from ``nvidia-smi topo -m``.
+
+    Returns
+    -------
+    str
+        As it is written there: ``NV18`` for 18 NVLinks together; ``PIX``, ``PXB``, ``PHB``,
+        ``NODE`` and ``SYS`` for ways over PCIe, the longer the later; or ``unknown``.
+    """
+    for line in matrix.splitlines():
+        name, *cells = line.split() or [""]
+        if name == "GPU0" and cells[:1] == ["X"] and len(cells) > 1:
+            return cells[1]
+    return "unknown"
+
+
 def _driver() -> str:
-    if shutil.which("nvidia-smi") is None:
-        return "unknown"
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    lines = subprocess.run(query, capture_output=True, text=True, check=False).stdout.split()
+    lines = _nvidia_smi("--query-gpu=driver_version", "--format=csv,noheader").split()
     return lines[0] if lines else "unknown"
+
+
+def _nvidia_smi(*arguments: str) -> str:
+    if shutil.which("nvidia-smi") is None:
+        return ""
+    asked = ["nvidia-smi", *arguments]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout
 
 
 def _nccl() -> str:

@@ -43,4 +43,4 @@ class Scale:
 WHOLE = Scale(
     8192, 32, 8, 128, "bfloat16", 1024, (2, 4, 8), (8192, 32768, 131072, 524288), steps=5, rounds=7
 )
-TINY = Scale(192, 4, 2, 32, "float32", 96, (2, 4), (256, 1024), steps=1, rounds=1)
+TINY = Scale(192, 4, 2, 32, "float32", 96, (2, 4), (256, 1024), steps=2, rounds=3)

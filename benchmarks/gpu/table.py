@@ -22,11 +22,10 @@ def conditions(data: Mapping[str, Any]) -> str:
     machine, scale = data["machine"], data["scale"]
     where = f"{machine['cores']} cores of an {machine['cpu']}"
     if machine["device"] == "cuda":
-        links = "with" if machine["peer_access"] else "without"
+        links = f", linked by {machine['link']}" if machine["link"] else ""
         where = (
-            f"{machine['devices']} of {machine['gpu']} ({machine['gpu_memory_gib']} GiB, {links} "
-            f"peer access), driver {machine['driver']}, CUDA {machine['cuda']}, NCCL "
-            f"{machine['nccl']}"
+            f"{machine['devices']} of {machine['gpu']} ({machine['gpu_memory_gib']} GiB{links}), "
+            f"driver {machine['driver']}, CUDA {machine['cuda']}, NCCL {machine['nccl']}"
         )
     return (
         f"{machine['ranks']} ranks on {where}; {scale['tokens']:,} tokens a rank, "
@@ -82,7 +81,7 @@ TABLES: tuple[tuple[str, str, Columns], ...] = (
         "rank": _said("rank"), "messages ms": _ms("messages_s"),
         "attention ms": _ms("attention_s"), "hidden": _share("hidden"),
     }),
-    ("decode", "Decode of one token:", {
+    ("decode", "Decode of one token, waited for before the next:", {
         "tokens in the cache": _said("context"), "method": _said("method"), "ms": _ms("s"),
     }),
 )  # fmt: skip

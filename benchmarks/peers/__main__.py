@@ -13,14 +13,15 @@ import argparse
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
-from benchmarks.peers import results, table
+from benchmarks import program
+from benchmarks.peers import table
 from benchmarks.peers.abilities import examine
 from benchmarks.peers.libraries import FACTORIES
 from benchmarks.peers.measure import compare
 from benchmarks.peers.problem import Problem
 from benchmarks.peers.ranks import Ranks
+from benchmarks.stored import Data
 from ringlab.bench.machine import facts
 
 PROBLEMS = (
@@ -34,29 +35,25 @@ SECONDS = 120.0
 
 def main() -> int:
     """Run it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+    return program.run("peers", __doc__, measured, table.tables, _add_options)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--length", type=int, help="tokens, instead of each problem's own")
-    parser.add_argument("--json", type=Path, default=results.STORED)
-    parser.add_argument("--print", action="store_true", help="measure nothing")
-    chosen = parser.parse_args()
-    if not chosen.print:
-        results.store(measured(chosen.rounds, chosen.length), chosen.json)
-    print(table.tables(results.stored(chosen.json)))
-    return 0
 
 
-def measured(rounds: int, length: int | None) -> results.Data:
+def measured(chosen: argparse.Namespace) -> Data:
     """Measure everything; a library that fails costs its own rows only."""
-    machine = {**facts(), "ranks": 2, "threads": 1, "rounds": rounds}
+    machine = {**facts(), "ranks": 2, "threads": 1, "rounds": chosen.rounds}
     with ExitStack() as stack:
         contestants = [stack.enter_context(Ranks(factory, SECONDS)) for factory in FACTORIES]
         abilities = examine(contestants)
         timed = [ranks for ranks in contestants if ranks.peer.timed]
         rows = []
         for problem in PROBLEMS:
-            asked = replace(problem, length=length or problem.length)
-            rows += [row.flat() for row in compare(timed, asked, rounds)]
+            asked = replace(problem, length=chosen.length or problem.length)
+            rows += [row.flat() for row in compare(timed, asked, chosen.rounds)]
     libraries = [
         {
             "name": peer.name,

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.peers.peer import BOTH, FORWARD
 from benchmarks.peers.problem import RESULTS, Problem
-from benchmarks.peers.results import Data
+from benchmarks.stored import Data
 
 Row = dict[str, Any]
 NONE = "-"

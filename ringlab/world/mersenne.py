@@ -29,13 +29,15 @@ def _has_form() -> bool:
 
 
 _FAST = _has_form()
+_MEMORY = memoryview((ctypes.c_ubyte * _FORM.size).from_address(id(_GENERATOR) + _OFFSET)).cast("B")
+"""The generator's own bytes; looked at only where they have the form."""
 
 
 def save() -> Any:
     """The state of ``random``, for :func:`restore`."""
     if not _FAST:
         return random.getstate()
-    return ctypes.string_at(id(_GENERATOR) + _OFFSET, _FORM.size), _GENERATOR.gauss_next
+    return bytes(_MEMORY), _GENERATOR.gauss_next
 
 
 def restore(state: Any) -> None:
@@ -43,8 +45,7 @@ def restore(state: Any) -> None:
     if not _FAST:
         random.setstate(state)
         return
-    raw, _GENERATOR.gauss_next = state
-    ctypes.memmove(id(_GENERATOR) + _OFFSET, raw, _FORM.size)
+    _MEMORY[:], _GENERATOR.gauss_next = state
 
 
 def seeded(seed: int) -> Any:

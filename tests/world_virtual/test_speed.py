@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 
+import pytest
 import torch
 import torch.distributed as dist
 
+from benchmarks import messages
 from ringlab.world import World
 
 
@@ -43,6 +45,14 @@ def test_a_ring_of_128_ranks_on_meta_tensors():
     world = World(128)
     assert fastest(1, lambda: world.run(ring, block, 26)) < 5 * 0.8
     assert world.timeline.bytes_sent(3) == 26 * 2 * 8 * 8192 * 128 * 2
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize(("size", "usual"), [(2, 130), (8, 150), (64, 220)])
+def test_a_message_all_in(size, usual):
+    """Usual, in CPU microseconds: send, receive, both waits, the record and the turn."""
+    readings = [messages.hop(messages.batched, size, 1280 // size) for _ in range(3)]
+    assert min(reading.cpu for reading in readings) * 1e6 < 5 * usual
 
 
 def collective(hops):

@@ -18,9 +18,12 @@ def caller(frame: FrameType | None) -> tuple[Site, FrameType | None]:
     batch, a call of ``batch_isend_irecv``, is recognised on the stack by its frame.
     """
     batch = None
-    while frame is not None and is_library(frame.f_code.co_filename):
-        if frame.f_code is _BATCH_CODE:
+    while frame is not None:
+        code = frame.f_code
+        if code is _BATCH_CODE:
             batch = frame
+        elif not is_library(code.co_filename):
+            break
         frame = frame.f_back
     return site_of(frame), batch
 

@@ -171,23 +171,28 @@ class Board:
         """Activate what has come to the head of its line, until nothing more moves."""
         while lines:
             line = lines.pop()
-            while line and line[0].done:
+            while line and not line[0].unmatched:
                 line.popleft()
             if not line or line[0].active:
                 continue
             launch = line[0]
             launch.active = True
             for op in launch.operations:
-                if not op.matched:
-                    lines += self._lines_freed(self._match(op))
-            if launch.done:
+                if not op.matched and (partners := self._match(op)):
+                    lines += self._lines_freed(partners)
+            if not launch.unmatched:
                 lines.append(line)
 
     def _lines_freed(self, matched: Sequence[Operation]) -> list[deque[Launch]]:
         """The lines whose first launch is done, now that these have been matched."""
-        done = [op for op in matched if op.launch.done]
-        # what has come from another process stands in no line here
-        return [line for op in done if (line := self.lines.get(op.rank, {}).get(op.group))]
+        freed = []
+        for op in matched:
+            if not op.launch.unmatched:
+                # what has come from another process stands in no line here
+                line = self.lines.get(op.rank, {}).get(op.group)
+                if line:
+                    freed.append(line)
+        return freed
 
     def _match(self, op: Operation) -> Sequence[Operation]:
         """Match an active operation if its partners are there; return those partners."""

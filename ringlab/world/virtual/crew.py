@@ -13,12 +13,12 @@ from typing import Any
 import torch
 
 from ringlab.world.ambient import Ambient, RandomState
-from ringlab.world.virtual.one_core import last_core, stay_on
+from ringlab.world.virtual.one_core import last_core, stay_on, yield_rarely
 from ringlab.world.virtual.scheduler import Scheduler
 from ringlab.world.virtual.turns import Abandoned, Rank, State, raise_in_thread
 
-MANY = 64
-"""More ranks than this share a core: they hardly compute, and hand over a million times."""
+MANY = 4
+"""More ranks than this share a core, where each computes on one thread: only one runs at a time."""
 
 GRACE = 1.5
 """Seconds that the ranks of a failed run get to unwind, before they are given up."""
@@ -121,6 +121,7 @@ class Crew:
 
     def _main(self, rank: Rank, ambient: Ambient, core: int | None) -> None:
         stay_on(core)
+        yield_rarely()
         with contextlib.suppress(Abandoned):
             self._scheduler.take(rank)
             if self._scheduler.error is None:

@@ -58,6 +58,16 @@ def extent_of(tensor: Tensor) -> Extent | None:
     return Extent(space, low, low + length, _packed(shape, steps, item), shape, steps, item)
 
 
+def extent_of_buffer(tensor: Tensor) -> Extent | None:
+    """As `extent_of`, quicker: for a contiguous tensor without data."""
+    size, offset = tensor.nbytes, int(tensor.storage_offset())
+    if not size:
+        return None
+    low = offset * tensor.element_size() if offset else 0
+    space = tensor.untyped_storage()._cdata
+    return Extent(space, low, low + size, True, (size,), (1,), 1)
+
+
 def _packed(shape: Sequence[int], steps: Sequence[int], item: int) -> bool:
     """Whether the elements, in whatever order, fill the bytes from the first to the last."""
     expected = item

@@ -16,7 +16,14 @@ from ringlab.timeline import Work
 from ringlab.world.errors import BufferHazard
 from ringlab.world.source import Site, current_site
 from ringlab.world.virtual.calls import Facts
-from ringlab.world.virtual.extents import Extent, extent_of, follows, joined, overlap
+from ringlab.world.virtual.extents import (
+    Extent,
+    extent_of,
+    extent_of_buffer,
+    follows,
+    joined,
+    overlap,
+)
 from ringlab.world.virtual.operations import Operation, describe
 from ringlab.world.virtual.seals import Seal
 
@@ -86,12 +93,15 @@ class Hazards:
             self._sealed[op] = [_Sealed(b, seal) for b, seal in sealed if seal is not None]
 
     def posted_message(self, op: Operation, tensor: Tensor, filled: bool) -> None:
-        """Take the buffer of a message that begins; as `posted`, quicker where it has no data."""
+        """Take the contiguous buffer of a message that begins.
+
+        As `posted`, quicker where it has no data.
+        """
         if not tensor.is_meta:
             one = (tensor,)
             self.posted(op, () if filled else one, one if filled else ())
             return
-        extent = extent_of(tensor)
+        extent = extent_of_buffer(tensor)
         if extent is not None:
             buffer = _Buffer(op, tensor, extent, filled)
             self._refuse_overlap(buffer)
@@ -122,7 +132,7 @@ class Hazards:
         if not self._buffers:  # until then what is in the sets is only looked at in vain
             self._spaces.clear()
             self._filled_spaces.clear()
-        for buffer, seal in self._sealed.pop(op, ()):
+        for buffer, seal in self._sealed.pop(op, ()) if self._sealed else ():
             if seal.is_broken:
                 raise self._changed_unseen(buffer, site)
 

@@ -23,6 +23,17 @@ def last_core() -> int | None:
     return core if core in os.sched_getaffinity(0) else None
 
 
+def yield_rarely() -> None:
+    """Let the calling thread run on when it wakes another, until it sleeps (Linux).
+
+    Otherwise a rank that is woken interrupts the one that wakes it, only to find Python's
+    interpreter lock still taken: two switches more at every turn.
+    """
+    if hasattr(os, "SCHED_BATCH"):
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
 def stay_on(core: int | None) -> None:
     """Keep the calling thread, and no other, on a core; None leaves it where it is.
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ringlab.world.collective import Call, collective_bytes
 from ringlab.world.errors import BadCall, HungRank, WorldError
-from ringlab.world.source import Site, current_site
+from ringlab.world.source import Site, current_site, site_of
 from ringlab.world.virtual import batches, collectives, modes, reports, tables
 from ringlab.world.virtual.board import Board
 from ringlab.world.virtual.calls import Calls
@@ -132,7 +132,7 @@ class Run:
                 "a receive from any rank: NCCL has none. Name the sender, or run the program "
                 "under gloo's rules, World(..., order='host')."
             )
-        site, batch = batches.caller(sys._getframe(1))
+        site, batch = batches.caller(sys._getframe(2))  # beyond the group that calls
         launch = self.launches.of_message(group, rank, batch)
         op = Operation(kind, kind, rank, group, launch, site, peer, tag, tensor)
         size, filled = tensor.nbytes, kind == "recv"
@@ -167,7 +167,7 @@ class Run:
         """Block the calling rank until `op` is done, then fill its buffers."""
         rank = op.rank
         self.check_caller(rank)
-        site = current_site()
+        site = site_of(sys._getframe(2))  # beyond the handle that calls
         self.recording.waits(op, site)
         if not op.done:
             self.waiting[rank], self._wait_sites[rank] = op, site

@@ -1,4 +1,4 @@
-"""Results as a file: what a run found, and where."""
+"""Results as files: what a benchmark found, and where."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import json
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-STORED = ROOT / "benchmarks" / "results" / "peers.json"
 DIGITS = 4  # significant ones of a stored number
 
 Data = dict[str, Any]
-"""``{"machine": {...}, "libraries": [...], "rows": [...], "abilities": [...]}``."""
+"""``{"machine": {...}, "rows": [...]}`` and what else a benchmark tells."""
 
 
-def store(data: Data, path: Path = STORED) -> None:
+def path_of(name: str) -> Path:
+    """Where the results of a benchmark are stored."""
+    return Path(__file__).parent / "results" / f"{name}.json"
+
+
+def write(data: Data, path: Path) -> None:
     """Write it, with numbers rounded."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(_rounded(data), indent=1) + "\n", encoding="utf-8")
 
 
-def stored(path: Path = STORED) -> Data:
+def read(path: Path) -> Data:
     """Read it back."""
     found: Data = json.loads(path.read_text("utf-8"))
     return found
@@ -28,6 +32,6 @@ def stored(path: Path = STORED) -> Data:
 def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _rounded(x) for name, x in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_rounded(x) for x in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
