@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ringlab.decode.ownership import owner_of, row_of
 from ringlab.layout import Interleaved, Layout
-from ringlab.layout.layouts import checked_runs
+from ringlab.layout.layout import checked_runs
 
 Rows = npt.NDArray[np.int64]
 

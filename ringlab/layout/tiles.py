@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ringlab.layout.layouts import Layout, checked_runs, row_offsets
+from ringlab.layout.layout import Layout, checked_runs, row_offsets
 from ringlab.layout.runs import Run, check_place, run_positions
 from ringlab.layout.stairs import Stair, merged, stairs
 
