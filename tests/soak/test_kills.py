@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -17,13 +18,15 @@ import torch.distributed as dist
 
 from ringlab import World
 from ringlab.world.errors import RankFailed
+from ringlab.world.processes.launcher import launcher
 from tests.soak.programs import blocks, pass_around, ring, ring_problem
-from tests.world_processes.observe import eventually
+from tests.world_processes.observe import descendants, eventually
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
 BACK = 3.0  # seconds from the kill to the error
 SOONEST, LATEST = 0.05, 0.4  # seconds into a run at which a kill may come
+STARTING = 0.15  # seconds after the first of new ranks is seen at which one may be killed
 AFTER = 12  # hops of the run that follows
 
 
@@ -66,11 +69,11 @@ PROGRAMS = (
 """None: the rank dies while no program runs."""
 
 
-def leftovers() -> tuple[set[str], int]:
-    """Shared memory of the system, and open files of this process."""
+def leftovers() -> tuple[set[str], int, int]:
+    """Shared memory of the system, and open files of this process and of the fork server."""
     memory = Path("/dev/shm")
     names = {entry.name for entry in memory.iterdir()} if memory.is_dir() else set()
-    return names, psutil.Process().num_fds()
+    return names, psutil.Process().num_fds(), psutil.Process(launcher().pid).num_fds()
 
 
 @pytest.fixture(params=[pytest.param((3, 3), id="3")] + [
@@ -82,6 +85,52 @@ def plan(request: pytest.FixtureRequest) -> Iterator[tuple[World, int]]:
     size, kills = request.param
     with World(size, backend="gloo") as world:
         yield world, kills
+
+
+@pytest.mark.parametrize(
+    ("size", "kills"), [(3, 3), *(pytest.param(n, 12, marks=pytest.mark.slow) for n in (2, 5, 8))]
+)
+def test_a_rank_killed_while_ranks_start_is_named_or_replaced(size: int, kills: int) -> None:
+    draw = random.Random(size)
+    killed = []
+    with World(size, backend="gloo") as world:
+        world.run(pass_around, AFTER, 0)
+        before = leftovers()
+        for number in range(kills):
+            world.close()
+            others = set(descendants(launcher().pid))
+            thread, kill = kill_when_seen(others, draw.uniform(0, STARTING), draw)
+            try:
+                assert world.run(pass_around, AFTER, number) == blocks(size, AFTER)
+            except RankFailed as error:
+                assert time.monotonic() - kill[1] < BACK
+                killed.append(str(error))
+            thread.join()
+            assert eventually(lambda pid=kill[0]: not psutil.pid_exists(pid), BACK)
+            assert world.run(pass_around, AFTER, number) == blocks(size, AFTER)
+            assert eventually(lambda: leftovers() == before, BACK)
+    assert all("killed by SIGKILL" in text for text in killed)
+    assert len(killed) > kills / 3  # the others were idle again when the kill came
+
+
+def kill_when_seen(
+    others: set[int], moment: float, draw: random.Random
+) -> tuple[threading.Thread, list[Any]]:
+    """Kill one of the ranks that are about to start; the list then has which, and the time."""
+    done: list[Any] = []
+
+    def kill() -> None:
+        new: list[int] = []
+        while not new:
+            new = sorted(set(descendants(launcher().pid)) - others)
+        time.sleep(moment)
+        victim = draw.choice(sorted(set(descendants(launcher().pid)) - others))
+        done.extend((victim, time.monotonic()))
+        os.kill(victim, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread, done
 
 
 def kill_soon(pid: int, moment: float) -> tuple[threading.Thread, list[float]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ringlab.world.virtual import reports, tables
 from ringlab.world.virtual.arguments import private_copy
+from ringlab.world.virtual.collector import seldom
 from ringlab.world.virtual.crew import Crew, Life, TurnExpired
 from ringlab.world.virtual.run import Run
 
@@ -40,7 +41,8 @@ def execute(
 
     tables.enter()
     try:
-        results = Crew(run.scheduler, Life(body, leave, failed), run.timeout).run()
+        with seldom(run.size):
+            results = Crew(run.scheduler, Life(body, leave, failed), run.timeout).run()
         run.check()
         return results
     except TurnExpired as expired:
