@@ -90,9 +90,8 @@ def plan(request: pytest.FixtureRequest) -> Iterator[tuple[World, int]]:
 @pytest.mark.parametrize(
     ("size", "kills"), [(3, 3), *(pytest.param(n, 12, marks=pytest.mark.slow) for n in (2, 5, 8))]
 )
-def test_a_rank_killed_while_ranks_start_is_named_or_replaced(size: int, kills: int) -> None:
+def test_a_rank_killed_while_ranks_start_is_named(size: int, kills: int) -> None:
     draw = random.Random(size)
-    killed = []
     with World(size, backend="gloo") as world:
         world.run(pass_around, AFTER, 0)
         before = leftovers()
@@ -100,17 +99,13 @@ def test_a_rank_killed_while_ranks_start_is_named_or_replaced(size: int, kills: 
             world.close()
             others = set(descendants(launcher().pid))
             thread, kill = kill_when_seen(others, draw.uniform(0, STARTING), draw)
-            try:
-                assert world.run(pass_around, AFTER, number) == blocks(size, AFTER)
-            except RankFailed as error:
-                assert time.monotonic() - kill[1] < BACK
-                killed.append(str(error))
+            with pytest.raises(RankFailed, match="killed by SIGKILL"):
+                world.run(hop_forever)
+            assert time.monotonic() - kill[1] < BACK
             thread.join()
             assert eventually(lambda pid=kill[0]: not psutil.pid_exists(pid), BACK)
             assert world.run(pass_around, AFTER, number) == blocks(size, AFTER)
             assert eventually(lambda: leftovers() == before, BACK)
-    assert all("killed by SIGKILL" in text for text in killed)
-    assert len(killed) > kills / 3  # the others were idle again when the kill came
 
 
 def kill_when_seen(
