@@ -13,9 +13,8 @@ of ``torch.distributed`` cost before a world does anything. A rank computes on o
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
@@ -25,7 +24,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from benchmarks import program
 from benchmarks.stored import Data
 from ringlab.bench.machine import facts
-from ringlab.bench.readings import Phases, Reading, Stopwatch, interleave
+from ringlab.bench.readings import Phases, Reading, Stopwatch, interleave, median
 from ringlab.world import World
 
 SIZES = (1, 2, 8, 64, 256, 1024)
@@ -110,7 +109,9 @@ def measured(chosen: argparse.Namespace) -> Data:
         contestants = _contestants(size, max(LEAST, HOPS // size))
         readings = interleave(contestants, chosen.rounds)
         for name in (x for x in contestants if not x.endswith(IN_TORCH)):
-            ours, torchs = (_median(readings[x], x) for x in (name, name + IN_TORCH))
+            ours, torchs = (
+                median([one[x] for one in readings[x]]) for x in (name, name + IN_TORCH)
+            )
             rows.append(
                 {"ranks": size, "program": name, "cpu_s": ours.cpu, "wall_s": ours.wall,
                  "torch_cpu_s": torchs.cpu}
@@ -128,13 +129,6 @@ def _contestants(size: int, hops: int) -> dict[str, Callable[[], Phases]]:
             name: hop_of_torch(hops_of, size, HOPS)
         }
     return found
-
-
-def _median(taken: Sequence[Phases], name: str) -> Reading:
-    return Reading(
-        statistics.median(one[name].wall for one in taken),
-        statistics.median(one[name].cpu for one in taken),
-    )
 
 
 def tables(data: Data) -> str:

@@ -136,13 +136,14 @@ def compare(ours: Sequence[Reading], baseline: Sequence[Reading]) -> Comparison:
             f"{len(baseline)}."
         )
     rounds = [theirs.cpu / own.cpu for own, theirs in zip(ours, baseline, strict=True)]
-    mine, other = _median(ours), _median(baseline)
+    mine, other = median(ours), median(baseline)
     return Comparison(
         mine, other, other.cpu / mine.cpu, min(rounds), max(rounds), other.wall / mine.wall
     )
 
 
-def _median(readings: Sequence[Reading]) -> Reading:
+def median(readings: Sequence[Reading]) -> Reading:
+    """Give the medians of wall time and of CPU time, each by itself."""
     return Reading(
         statistics.median(reading.wall for reading in readings),
         statistics.median(reading.cpu for reading in readings),
