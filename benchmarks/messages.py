@@ -24,14 +24,14 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from benchmarks import program
 from benchmarks.stored import Data
 from ringlab.bench.machine import facts
-from ringlab.bench.readings import Phases, Reading, Stopwatch, interleave, median
+from ringlab.bench.readings import Reading, Stopwatch, interleave, median
 from ringlab.world import World
 
 SIZES = (1, 2, 8, 64, 256, 1024)
 HOPS, LEAST = 8192, 20
 """Hops of all ranks together, and those that each makes at least: starting must count little."""
 
-IN_TORCH = " in torch"
+OURS, TORCHS = "ours", "torch's"
 
 Program = Callable[[Tensor, int], None]
 
@@ -63,6 +63,9 @@ def one_by_one(block: Tensor, hops: int) -> None:
             assert work is not None, "a rank is a member of its own group"
             work.wait()
         block, arriving = arriving, block
+
+
+PROGRAMS: dict[str, Program] = {"batched": batched, "one by one": one_by_one}
 
 
 def hop(program: Program, size: int, hops: int) -> Reading:
@@ -106,29 +109,22 @@ def measured(chosen: argparse.Namespace) -> Data:
     machine = {**facts(), "rounds": chosen.rounds}
     rows = []
     for size in chosen.sizes:
-        contestants = _contestants(size, max(LEAST, HOPS // size))
-        readings = interleave(contestants, chosen.rounds)
-        for name in (x for x in contestants if not x.endswith(IN_TORCH)):
-            ours, torchs = (
-                median([one[x] for one in readings[x]]) for x in (name, name + IN_TORCH)
-            )
+        hops = max(LEAST, HOPS // size)
+        contestants = {
+            name: lambda program=program, size=size, hops=hops: {
+                OURS: hop(program, size, hops),
+                TORCHS: hop_of_torch(program, size, HOPS),
+            }
+            for name, program in PROGRAMS.items()
+            if name == "batched" or size % 2 == 0
+        }
+        for name, taken in interleave(contestants, chosen.rounds).items():
+            ours, torchs = (median([one[whose] for one in taken]) for whose in (OURS, TORCHS))
             rows.append(
                 {"ranks": size, "program": name, "cpu_s": ours.cpu, "wall_s": ours.wall,
                  "torch_cpu_s": torchs.cpu}
             )  # fmt: skip
     return {"machine": machine, "rows": rows}
-
-
-def _contestants(size: int, hops: int) -> dict[str, Callable[[], Phases]]:
-    programs = {"batched": batched} | ({"one by one": one_by_one} if size % 2 == 0 else {})
-    found: dict[str, Callable[[], Phases]] = {}
-    for name, hops_of in programs.items():
-        theirs = name + IN_TORCH
-        found[name] = lambda hops_of=hops_of, name=name: {name: hop(hops_of, size, hops)}
-        found[theirs] = lambda hops_of=hops_of, name=theirs: {
-            name: hop_of_torch(hops_of, size, HOPS)
-        }
-    return found
 
 
 def tables(data: Data) -> str:
