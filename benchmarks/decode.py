@@ -19,7 +19,7 @@ from benchmarks import program
 from benchmarks.stored import Data
 from ringlab import World, host
 from ringlab.bench.decode import DecodeProblem
-from ringlab.bench.machine import facts
+from ringlab.bench.machine import facts, measured_on
 from ringlab.bench.rows import DEADLINE, decode_rows
 
 WORLD_SIZES = (2, 4)
@@ -71,9 +71,7 @@ def tables(data: Data) -> str:
     machine = data["machine"]
     where = (
         f"One token, 32 query heads on 8 KV heads, D = 128, {data['rows'][0]['dtype']}; medians of "
-        f"{machine['rounds']} rounds in turns on {machine['cores']} shared cores of an "
-        f"{machine['cpu']} ({machine['vectors']}) with a load average of {machine['load']} before "
-        f"the start, torch {machine['torch']}, {machine['date'][:10]}."
+        f"{machine['rounds']} rounds in turns {measured_on(machine)}, {machine['date'][:10]}."
     )
     return "\n".join([*lines, "", where])
 

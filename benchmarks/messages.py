@@ -23,7 +23,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from benchmarks import program
 from benchmarks.stored import Data
-from ringlab.bench.machine import facts
+from ringlab.bench.machine import facts, measured_on
 from ringlab.bench.readings import Reading, Stopwatch, interleave, median
 from ringlab.world import World
 
@@ -139,10 +139,8 @@ def tables(data: Data) -> str:
         lines.append(f"| {row['ranks']:,} | {row['program']} | {ours} | {torchs} |")
     machine = data["machine"]
     where = (
-        f"Meta tensors; medians of {machine['rounds']} rounds in turns on one of "
-        f"{machine['cores']} shared cores of an {machine['cpu']} with a load average of "
-        f"{machine['load']} before the start, torch {machine['torch']}, Python "
-        f"{machine['python']}, {machine['date'][:10]}."
+        f"Meta tensors, one thread a rank; medians of {machine['rounds']} rounds in turns "
+        f"{measured_on(machine)}, Python {machine['python']}, {machine['date'][:10]}."
     )
     return "\n".join([*lines, "", where])
 

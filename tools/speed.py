@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ringlab.bench.losses import LOSSES
+from ringlab.bench.machine import measured_on
 from ringlab.bench.readings import WAITING
 from tools.blocks import with_block
 
@@ -86,9 +87,8 @@ def _conditions(machine: Row, found: Sequence[Row]) -> str:
     called = ", ".join(f"{dtype} by {baseline}" for dtype, baseline in baselines.items())
     return (
         f"{lengths} tokens: {machine['ranks']} ranks of {machine['threads']} thread each, {heads} "
-        f"heads; medians of {machine['rounds']} rounds on {machine['cores']} shared cores of an "
-        f"{machine['cpu']} ({machine['vectors']}) with a load average of {machine['load']} before "
-        f"the start, torch {machine['torch']}, {machine['date'][:10]}; {called}."
+        f"heads; medians of {machine['rounds']} rounds {measured_on(machine)}, "
+        f"{machine['date'][:10]}; {called}."
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.peers.peer import BOTH, FORWARD
 from benchmarks.peers.problem import RESULTS, Problem
 from benchmarks.stored import Data
+from ringlab.bench.machine import measured_on
 
 Row = dict[str, Any]
 NONE = "-"
@@ -125,9 +126,7 @@ def conditions(data: Data) -> str:
     machine = data["machine"]
     return (
         f"Two ranks of one thread each over gloo, medians of {machine['rounds']} rounds in turns, "
-        f"on {machine['cores']} shared cores of an {machine['cpu']} ({machine['vectors']}) with a "
-        f"load average of {machine['load']} before the start, torch {machine['torch']}, Python "
-        f"{machine['python']}, {machine['date'][:10]}."
+        f"{measured_on(machine)}, Python {machine['python']}, {machine['date'][:10]}."
     )
 
 

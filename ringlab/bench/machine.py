@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import re
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -28,6 +30,14 @@ def facts() -> dict[str, str | int | float]:
         "vectors": torch.backends.cpu.get_cpu_capability(),
         "ringlab": __version__,
     }
+
+
+def measured_on(machine: Mapping[str, Any]) -> str:
+    """Tell what was measured on, from `facts`, for the middle of a sentence."""
+    return (
+        f"on {machine['cores']} shared cores of an {machine['cpu']} ({machine['vectors']}) with a "
+        f"load average of {machine['load']} before the start, torch {machine['torch']}"
+    )
 
 
 def processor() -> str:
